@@ -65,7 +65,7 @@ OTHER_SCALE = 0.02
 #: Largest factor that is ascribed to the eps of a norm.
 MOST_OF_EPS = 1.25
 #: Gauss-Newton steps to the scale of outputs, and of a factor by token and by entry.
-STEPS = 4
+STEPS, MANY_STEPS = 4, 50
 #: Rows of a fit.
 FIT_ROWS = 64
 #: Bases of rotary embeddings, and shares of rotated entries, of public models.
@@ -229,19 +229,19 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
     told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
     yield Cause("", told, way.turn(theirs + shift, positions), shift.size)
-    factor, gain = _fit_norm(ours, theirs)
+    factor, gain = _fit_norm(ours, theirs, MANY_STEPS)
     told = _say_norm(ours, theirs, factor, gain)
     made = way.turn(factor * gain * theirs, positions)
     yield Cause("", told, made, factor.size + gain.size)
 
 
-def _fit_norm(port: Array, reference: Array) -> tuple[Array, Array]:
+def _fit_norm(port: Array, reference: Array, steps: int = STEPS) -> tuple[Array, Array]:
     """Return the factor of each token, and the gain of each entry, of the port by head.
 
     The port is nearly their product with the reference.
     """
     factor = np.ones((*port.shape[:2], 1))
-    for _ in range(STEPS):
+    for _ in range(steps):
         gain = best_factor(port, factor * reference, 1)
         factor = best_factor(port, gain * reference, 2)
     return factor, gain
@@ -255,8 +255,8 @@ def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
     / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
     """
     ways = "of each head", "over all heads"
-    if np.ptp(gain) < EVEN * np.abs(gain).max():
-        factor, gain = factor * gain.mean(), np.ones(1)
+    if (np.ptp(gain, axis=2) < EVEN * np.abs(gain).max(axis=2)).all():
+        factor, gain = factor * gain.mean(axis=2, keepdims=True), np.ones(1)
         low, high = factor.min(), factor.max()
         for power, (mine, other) in ((-2.0, ways), (2.0, ways[::-1])):
             means = (np.maximum(np.abs(factor), TINY) ** power).mean(axis=0)
