@@ -118,8 +118,8 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
     """
     if array.ndim != len(axes) or 0 in array.shape:
         raise InputError(
-            f"{name} must have the axes {','.join(axes)}, none of them empty, got "
-            f"shape {array.shape}: name them in their order, by axes or --axes"
+            f"{name} must have the axes {','.join(axes)}, got shape {array.shape}: "
+            "name them in their order, by axes or --axes; none may be empty"
         )
     order = axes_of(KEY if KEY in axes else "d")
     ordered = array.transpose([axes.index(axis) for axis in order if axis in axes])

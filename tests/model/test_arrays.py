@@ -38,7 +38,7 @@ BAD_ARRAYS = [
     (Q[:, :, :, :1], K, "q must have at least 2 along the axis 'token'"),
     (Q, K * 0.0 + 0.1, "their scores must vary from token to token"),
     (Q * LEFT, K * ~LEFT, "q, k and their scores must vary"),
-    (Q[:, :, :, :0], K, "none of them empty, got shape (3, 2, 4, 0, 5)"),
+    (Q[:, :, :, :0], K, "got shape (3, 2, 4, 0, 5): name them"),
     (Q.astype(int), K, "q must hold floating-point numbers, got"),
 ]
 
