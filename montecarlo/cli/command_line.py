@@ -195,7 +195,7 @@ class ObserveOptions:
     """
 
     files: tuple[Path, ...] = first(
-        ".npz with q, k and, to determine the divisor, weights, or v and outputs",
+        ".npz or .pt with q, k and, for the divisor, weights, or v and outputs",
         flag="files",
         nargs="+",
         metavar="FILE",

@@ -21,7 +21,7 @@ from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number
 
-#: What `capture` recorded; the path of an npz file; or arrays by name, q, k, and
+#: What `capture` recorded; the path of a file; or arrays by name, q, k, and
 #: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
@@ -65,8 +65,8 @@ def assert_attention_scale(
     ----------
     captured : Captured, mapping, or path
         What `montecarlo.capture` recorded; arrays ``q`` and ``k`` with ``weights``, or
-        with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz file of
-        these.
+        with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz or pt
+        file of these.
     expect : str or float, optional
         The divisor: ``config`` for the one that the configuration of the model implies,
         by the convention of its architecture; a name, such as ``sqrt``; or a number.

@@ -1,7 +1,10 @@
-"""Reads archives of queries and keys, the ``.npz`` files of NumPy, without pickles."""
+"""Reads files of queries and keys: ``.npz`` of NumPy, and ``.pt`` of torch.
+
+NumPy reads them without pickles, torch with ``weights_only=True``.
+"""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,9 @@ from montecarlo.model.arrays import (
     check_array,
     make_model,
     make_sequences,
+    to_numpy,
 )
+from montecarlo.names import PROJECT
 from montecarlo.small_files import require_regular
 
 #: Name of the array that has the numbers of the layers, where they are not all layers
@@ -32,9 +37,9 @@ def open_files(
     Parameters
     ----------
     paths : sequence of Path
-        ``.npz`` files of arrays ``q`` and ``k``.  Attention ``weights``, or ``v`` and
-        ``outputs``, are read if they are there, and so are ``layers``, the numbers of
-        the layers.
+        ``.npz`` files of arrays ``q`` and ``k``, or ``.pt`` files with a dict of such
+        tensors.  Attention ``weights``, or ``v`` and ``outputs``, are read if they are
+        there, and so are ``layers``, the numbers of the layers.
     axes : sequence of str, optional
         Names of the arrays' axes; by default all of `AXES`.
     causal : bool
@@ -48,7 +53,7 @@ def open_files(
     require_files(paths)
     sequences, layers = [], []
     for path in paths:
-        held = _read_archive(path)
+        held = _read_file(path)
         numbers = held.pop(LAYERS, None)
         labels = {name: f"{name} of {path.name}" for name in held}
         arrays = {name: _as_numbers(labels[name], a) for name, a in held.items()}
@@ -62,10 +67,10 @@ def open_files(
 def require_files(paths: Sequence[Path]) -> None:
     """Refuse files that cannot be read, and one that stands there twice."""
     for path in paths:
-        if path.suffix != ".npz":
+        if path.suffix not in {".npz", ".pt"}:
             raise InputError(
-                f"file must end in .npz, got {str(path)!r}: np.savez writes one of "
-                "arrays q, k and weights, or v and outputs"
+                f"file must end in .npz or .pt, got {str(path)!r}: np.savez or "
+                "torch.save writes one of arrays q, k and weights, or v and outputs"
             )
         require_regular("file", path)  # pipes and devices are not opened
         with reading("file", path):
@@ -76,23 +81,41 @@ def require_files(paths: Sequence[Path]) -> None:
         )
 
 
-def _read_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive that have a name of `NAMES`, and the layers."""
+def _read_file(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file that have a name of `NAMES`, and the layers."""
     with path.open("rb") as file, _reading(path):
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise InputError(f"{path.name} must be an archive of NumPy")
-        if not {"q", "k"} <= set(archive):
+        if path.suffix == ".npz":
+            held = np.load(file, allow_pickle=False)
+        else:
+            held = _import_torch().load(file, map_location="cpu", weights_only=True)
+        if not isinstance(held, Mapping):
+            raise InputError(f"{path.name} must hold arrays by their names")
+        if not {"q", "k"} <= set(held):
             raise InputError(
                 f"{path.name} must hold arrays q and k, and weights, or v and outputs, "
-                f"got {show(list(archive))}"
+                f"got {show(list(held))}"
             )
-        return {name: archive[name] for name in (*NAMES, LAYERS) if name in archive}
+        found = {name: held[name] for name in (*NAMES, LAYERS) if name in held}
+        return {
+            name: to_numpy(one) if hasattr(one, "detach") else np.asarray(one)
+            for name, one in found.items()
+        }
+
+
+def _import_torch() -> Any:  # noqa: ANN401 - a module
+    """Return torch, which is an extra."""
+    try:
+        import torch
+    except ImportError as error:
+        raise InputError(
+            f".pt files need torch: pip install '{PROJECT}[torch]' ({error})"
+        ) from error
+    return torch
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Refuse in one line what NumPy cannot read, whatever exception it raises."""
+    """Refuse in one line what cannot be read, whatever NumPy or torch raises."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
@@ -104,7 +127,8 @@ def _reading(path: Path) -> Iterator[None]:
             raise  # the file is not the reason
         reason = str(error).partition("\n")[0] or "one that is cut off"
         raise InputError(
-            f"{path.name} must be a file of NumPy's numbers, got {reason}"
+            f"{path.name} must hold arrays of numbers, which are read without "
+            f"unpickling objects, got {reason}"
         ) from None
 
 

@@ -10,6 +10,7 @@ from montecarlo.errors import InputError
 from montecarlo.model import observe
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import observation_table, observe_model
+from tests.model.needed import need_torch
 
 SHAPE = (3, 2, 4, 6, 5)
 Q, K = (np.random.default_rng(n).normal(size=SHAPE) for n in (1, 2))
@@ -97,14 +98,14 @@ class Trap:
         return pytest.fail, ("unpickled",)
 
 
-NO_NUMBERS = "must be a file of NumPy's numbers, got"
+NO_NUMBERS = "must hold arrays of numbers, .*, got"
 
 
 def bad_files(folder):
     """Yield names, files and what the line that refuses them says."""
     for suffix, message in (
         ("npz", NO_NUMBERS),
-        ("csv", "file must end in .npz, got .*: np.savez"),
+        ("csv", "file must end in .npz or .pt, got .*: np.savez"),
     ):
         text = folder / f"text.{suffix}"
         text.write_text("q,k\n1,2\n3,4\n5,6\n")
@@ -117,13 +118,31 @@ def bad_files(folder):
     single = folder / "single.npz"
     with single.open("wb") as file:
         np.save(file, Q)
-    yield "one array", [single], "must be an archive of NumPy"
+    yield "one array", [single], "must hold arrays by their names"
     other = write_npz(folder, "names.npz", query=Q, key=K)
     yield "other names", other, "arrays q and k, and weights, .*got .*query"
     (path,) = write_npz(folder, "cut.npz", np.savez, q=Q, k=K)
     path.write_bytes(path.read_bytes()[:-200])
     yield "cut off", [path], NO_NUMBERS
     yield "the same", other * 2, "files must be different ones"
+
+
+def test_tensors_of_torch_are_read(tmp_path):
+    """A dict of them, in any format; nothing else is unpickled."""
+    torch, _ = need_torch()
+    path, q, k = tmp_path / "qk.pt", torch.tensor(Q), torch.tensor(K)
+    torch.save({"q": q, "k": k, "layers": torch.tensor([3, 7]), "step": 3}, path)
+    assert table([path])[["layer", "head"]].iloc[-1].tolist() == [7, 3]
+    torch.save({"q": q.bfloat16(), "k": k.bfloat16()}, path)
+    rounded = (x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (Q, K))
+    assert table([path]).equals(observe(*rounded))
+    for wrong, message in (
+        ([q, k], "must hold arrays by their names"),
+        ({"q": Trap(), "k": k}, "read without unpickling objects, got"),
+        ({"q": 1, "k": k}, "q of qk.pt must hold floating-point numbers"),
+    ):
+        torch.save(wrong, path)
+        assert message in refused(path)
 
 
 def test_bad_files_are_refused(tmp_path, subtests):
