@@ -271,9 +271,9 @@ def passed_on(d_k: int, n_keys: int = 128) -> float:
     return math.nan if known is None else known.value
 
 
-def simulated_ratios(n_keys: int) -> list[tuple[int, float]]:
-    """Return the d_k on the axis and their `passed_on`; empty if one is not known."""
-    sizes = [d for d in simulated_table()["d_k"] if LEAST_D_K <= d <= MOST_D_K]
+def simulated_ratios(n_keys: int, most: float) -> list[tuple[int, float]]:
+    """Return d_k up to ``most`` and their `passed_on`; empty if one is not known."""
+    sizes = [d_k for d_k in simulated_table()["d_k"] if LEAST_D_K <= d_k <= most]
     ratios = [passed_on(d_k, n_keys) for d_k in sizes]
     return [] if np.isnan(ratios).any() else [*zip(sizes, ratios, strict=True)]
 
@@ -293,7 +293,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     panel.x = HEAD_SIZE
     for n_keys, look in zip(sorted({*rows["n_keys"]}), LINES.values(), strict=False):
         mine = rows[rows["n_keys"].eq(n_keys)]
-        ends = simulated_ratios(int(n_keys)) or [
+        ends = simulated_ratios(int(n_keys), rows["d_k"].max()) or [
             *zip(mine["d_k"], mine["estimate"], strict=True)
         ]
         panel.axes.plot(*zip(*ends, strict=True), color=look.colour, zorder=1.8)

@@ -193,9 +193,7 @@ def test_gradients_fade_where_the_headline_says_so(changed, title):
     assert picture.headline.words == title
     (drawn,) = picture.panels
     names = {note.label.symbol: (note.x, note.y) for note in drawn.notes[:2]}
-    assert names == {
-        str(n): (1024, by_dimension.passed_on(1024, n)) for n in (128, 1024)
-    }
+    assert names == {str(n): (256, by_dimension.passed_on(256, n)) for n in (128, 1024)}
     assert any(list(line.get_ydata()) == [1.0, 1.0] for line in drawn.axes.get_lines())
 
 
