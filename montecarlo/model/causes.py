@@ -269,8 +269,8 @@ def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
     / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
     """
     ways = "of each head", "over all heads"
-    if np.ptp(gain) < EVEN * np.abs(gain).max():
-        factor, gain = factor * gain.mean(), np.ones(1)
+    if np.ptp(gain, axis=2).max() < EVEN * np.abs(gain).max():
+        factor = factor * gain.mean(axis=2, keepdims=True)
         low, high = factor.min(), factor.max()
         for power, (mine, other) in ((-2.0, ways), (2.0, ways[::-1])):
             means = (np.maximum(np.abs(factor), TINY) ** power).mean(axis=0)
@@ -395,7 +395,7 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
         said = mine.say(other, d, "port"), other.say(mine, d, "reference")
         told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
         told += "; or the port does twice" * math.isinf(other.base)
-        if error > RESOLVED:
+        if error > RESOLVED and mine.base != other.base:
             told = f"{ROTATES} (rotary embeddings): with another base"
         yield Cause("", told, made, 2, base, other_base)
         mine, other = one, two
@@ -478,7 +478,7 @@ def _say_positions(farther: Array, positions: Array) -> str:
         both = f"as they are, the reference's {divided}" if part > 0.0 else divided
         return f"{ROTATES}: as of positions {both}"
     steps = [0, *(np.flatnonzero(np.abs(np.diff(farther)) > ALIKE) + 1)][:MOST_STEPS]
-    said = _say_steps(farther, positions, steps)
+    said = _say_steps(farther.round(2) + 0.0, positions, steps)
     return f"{ROTATES}: as of other positions, farther on by {said}"
 
 

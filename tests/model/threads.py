@@ -366,10 +366,10 @@ ROTATIONS = {
         "pairs of neighbours, the reference pairs of halves",
     ),
 }
-#: Sequences of 7 and 5 tokens in one, and positions that begin again in each.
+#: Sequences of 5 and 7 tokens in one, and positions that begin again in each.
 PACKED = (
-    np.repeat(np.arange(40), [7, 5] * 20),
-    np.concatenate([*map(np.arange, [7, 5])] * 20),
+    np.repeat(np.arange(40), [5, 7] * 20),
+    np.concatenate([*map(np.arange, [5, 7])] * 20),
 )
 
 
@@ -405,7 +405,7 @@ OTHERS = {
     "positions of packed sequences": (
         lambda s: {"before": [turned(1e4, positions=PACKED[1][: s.tokens])]},
         lambda s: {"before": [turned(1e4)]},
-        "other positions, farther on by .*0 from position 0, 7 from position 7",
+        "other positions, farther on by .*0 from position 0, 5 from position 5",
     ),
     "linear scaling": (
         lambda s: {"before": [turned(1e4)]},
@@ -435,7 +435,7 @@ OTHERS = {
     "segments missing": (
         lambda s: {"hidden": within(s)},
         lambda s: {"hidden": causal(s)},
-        "reference has a causal mask within sequences from 0, 7",
+        "reference has a causal mask within sequences from 0, 5",
     ),
     "prefix too long": (
         lambda s: {"hidden": prefixed(s)},
