@@ -6,7 +6,7 @@ residual is no larger, else the causes that explain most.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -23,6 +23,7 @@ from montecarlo.model.answers import say_mask, say_numbers
 from montecarlo.model.arrays import Rows
 from montecarlo.model.expected import KNOWN
 from montecarlo.model.fits import (
+    FORMS,
     GIVEN,
     MASKS,
     Fit,
@@ -83,6 +84,8 @@ SAME_FACTOR, MOST_STEPS = 0.01, 8
 MOST_OFFSETS = 512
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
+#: Relative difference of scores that are the same up to the last digits.
+SAME_SCORES = 1e-12
 Seen = NDArray[np.bool_]
 
 
@@ -152,11 +155,10 @@ def _norm(array: Array) -> float:
 
 def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
     """Return how a factor goes with the position: by steps, a logarithm, or a list."""
-    steps = [0]
+    steps, joint = [0], "from"
     for n, factor in enumerate(factors):
         if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
             steps.append(n)
-    joint = "from"
     if len(steps) > MOST_STEPS:
         x = np.log1p(positions)
         for name, y in (("{}", factors), ("1 / ({})", 1.0 / factors)):
@@ -168,10 +170,23 @@ def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
         growing = factors if factors[-1] > factors[0] else -factors
         back = np.maximum.accumulate(growing) - growing
         if back.max() > SAME_FACTOR * np.abs(factors).max():
-            return f"{factors.min():.4g} to {factors.max():.4g}, {IRREGULAR}"
+            return f"{say_ends(factors)}, {IRREGULAR}"
         steps, joint = steps[:: -(-len(steps) // MOST_STEPS)], "at"
-    said = (f"{factors[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps)
-    return ", ".join(said)
+    return _say_steps(factors, positions, steps, joint)
+
+
+def _say_steps(
+    values: Array, positions: Array, steps: Sequence[int], joint: str = "from"
+) -> str:
+    """Return values at some positions in words."""
+    return ", ".join(
+        f"{values[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps
+    )
+
+
+def say_ends(values: Array) -> str:
+    """Return the least and the largest of some values in words."""
+    return f"{values.min():.4g} to {values.max():.4g}"
 
 
 def best_factor(
@@ -179,9 +194,8 @@ def best_factor(
 ) -> Array:
     """Return the factor along axes by which a reference is nearest to a port."""
     square = np.square(reference).sum(axis=axis, keepdims=True)
-    found: Array = (port * reference).sum(axis=axis, keepdims=True)
-    found /= np.maximum(square, TINY)
-    return found
+    found = (port * reference).sum(axis=axis, keepdims=True)
+    return np.asarray(found / np.maximum(square, TINY))
 
 
 def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
@@ -190,8 +204,7 @@ def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]
     told = "multiplies {name} by {port:.4g}"
     yield Cause("", told, factor * reference, 1, factor.item())
     factor = best_factor(port, reference, (1, 2))
-    ends = f"{factor.min():.4g} to {factor.max():.4g}"
-    told = f"multiplies {{name}} by a factor by head, {ends}"
+    told = f"multiplies {{name}} by a factor by head, {say_ends(factor)}"
     yield Cause("", told, factor * reference, factor.size)
     factor = best_factor(port, reference, (0, 2))
     told = say_by_position(factor.ravel(), positions)
@@ -200,32 +213,33 @@ def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]
     yield Cause("", told, factor * reference, factor.size)
 
 
+def _few_tokens(
+    port: Array, reference: Array, positions: Array
+) -> tuple[list[Array], Array]:
+    """Return tokens of two heads of both sides, at even distances, and positions."""
+    few = slice(None, None, -(-len(positions) // ROTARY_TOKENS))
+    return [x[:2, few] for x in (port, reference)], positions[few]
+
+
 def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
-
-    def undo(way: Rotary, heads: int | None = None, step: int = 1) -> list[Array]:
-        """Return both sides before a rotation."""
-        return [
-            way.turn(x[:heads, ::step], positions[::step], -1)
-            for x in (port, reference)
-        ]
+    few, at = _few_tokens(port, reference, positions)
 
     def misfit(way: Rotary) -> float:
         """Return what the best of the following causes does not explain."""
-        ours, theirs = undo(way, 2, -(-len(positions) // ROTARY_TOKENS))
+        ours, theirs = (way.turn(x, at, -1) for x in few)
         factor, gain = _fit_norm(ours, theirs)
         shift = (ours - theirs).mean(axis=1, keepdims=True)
         return min(_norm(ours - factor * gain * theirs), _norm(ours - theirs - shift))
 
     way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
-    ours, theirs = undo(way)
-    gain, shift = (
-        best_factor(ours, theirs, 1),
-        (ours - theirs).mean(axis=1, keepdims=True),
-    )
+    ours, theirs = (way.turn(x, positions, -1) for x in (port, reference))
+    gain = best_factor(ours, theirs, 1)
+    shift = (ours - theirs).mean(axis=1, keepdims=True)
     told = "multiplies entries of {name} as a norm's gain does, by a factor, "
-    told += f"{gain.min():.4g} to {gain.max():.4g}"
-    yield Cause("", told, way.turn(gain * theirs, positions), gain.size)
+    yield Cause(
+        "", told + say_ends(gain), way.turn(gain * theirs, positions), gain.size
+    )
     lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
     told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
     yield Cause("", told, way.turn(theirs + shift, positions), shift.size)
@@ -255,16 +269,15 @@ def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
     / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
     """
     ways = "of each head", "over all heads"
-    if (np.ptp(gain, axis=2) < EVEN * np.abs(gain).max(axis=2)).all():
-        factor, gain = factor * gain.mean(axis=2, keepdims=True), np.ones(1)
+    if np.ptp(gain, axis=2).max() < EVEN * np.abs(gain).max():
+        factor = factor * gain.mean(axis=2, keepdims=True)
         low, high = factor.min(), factor.max()
         for power, (mine, other) in ((-2.0, ways), (2.0, ways[::-1])):
             means = (np.maximum(np.abs(factor), TINY) ** power).mean(axis=0)
             if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
                 return f"normalises {{name}} {mine}, the reference {other}"
         if max(high, 1.0 / low) < MOST_OF_EPS and min(high, 1.0 / low) < 1.0 + EVEN:
-            told = f"{low:.4g} to {high:.4g} times"
-            return f"normalises {{name}} with another eps: {told}"
+            return f"normalises {{name}} with another eps: {say_ends(factor)} times"
     gain = np.where(gain == 0.0, 1.0, gain)
     both = np.linalg.norm(port, axis=1), np.linalg.norm(reference, axis=2)
     if all(x.std() < EVEN * x.mean() for x in both):
@@ -310,8 +323,7 @@ class Rotary(NamedTuple):
     def frequencies(self) -> Array:
         """The angle of each pair at position 1."""
         exponents = -2.0 * np.arange(self.width // 2) / self.over
-        found: Array = self.sign * self.base**exponents
-        return found
+        return np.asarray(self.sign * self.base**exponents)
 
     @property
     def entries(self) -> tuple[slice, slice]:
@@ -323,8 +335,7 @@ class Rotary(NamedTuple):
     def complex_pairs(self, x: Array) -> NDArray[np.complex128]:
         """Return the pairs of vectors (head, token, d) as complex numbers."""
         first, second = self.entries
-        found: NDArray[np.complex128] = x[..., first] + 1j * x[..., second]
-        return found
+        return np.asarray(x[..., first] + 1j * x[..., second])
 
     def with_pairs(self, x: Array, pairs: NDArray[np.complex128]) -> Array:
         """Return vectors (head, token, d) with other numbers in the place of pairs."""
@@ -343,10 +354,8 @@ class Rotary(NamedTuple):
         said += [f"pairs of {self.pairs}"] * (self.pairs != other.pairs)
         if self.over != self.width or other.over != other.width:
             width = "d_k" if self.over == d else "the rotated width"
-            told = f"frequencies of {self.width} entries by exponents over {width}, "
-            same = self.base ** (self.width / self.over)
-            as_of = f", as of base {same:.6g} over {self.width}"
-            said += [told + str(self.over) + as_of * (self.over != self.width)]
+            told = f"frequencies of {self.width} entries by exponents over {width}"
+            said += [f"{told}, {self.over}"]
         return ", ".join([*said, *["backwards"] * (self.sign < 0)]) or "forwards"
 
 
@@ -370,15 +379,12 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
         return
-    _, tokens, d = port.shape
+    d = port.shape[2]
     forwards = public_rotations(d)
     ways = [Rotary(), *forwards, *(one._replace(sign=-1) for one in forwards)]
-    few = slice(None, None, -(-tokens // ROTARY_TOKENS))
-    unturned = [
-        np.stack([way.turn(x[:2, few], positions[few], -1).ravel() for way in ways])
-        for x in (port, reference)
-    ]
-    products = unturned[0] @ unturned[1].T
+    few, at = _few_tokens(port, reference, positions)
+    ours, theirs = ([way.turn(x, at, -1).ravel() for way in ways] for x in few)
+    products = np.array(ours) @ np.array(theirs).T
     largest = products.max()
     nearest = np.argwhere(products >= largest - SAME_ROTATION * abs(largest))
     mine, other = max(((ways[i], ways[j]) for i, j in nearest), key=_rank)
@@ -389,7 +395,7 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
         said = mine.say(other, d, "port"), other.say(mine, d, "reference")
         told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
         told += "; or the port does twice" * math.isinf(other.base)
-        if error > RESOLVED:
+        if error > RESOLVED and mine.base != other.base:
             told = f"{ROTATES} (rotary embeddings): with another base"
         yield Cause("", told, made, 2, base, other_base)
         mine, other = one, two
@@ -408,26 +414,21 @@ def _refine(
 
     Third, the largest relative standard error of these bases.
     """
-    few = slice(ROTARY_TOKENS)
-    start = np.log([one.base for one in (mine, other) if math.isfinite(one.base)])
+    few, bases = slice(ROTARY_TOKENS), np.array([mine.base, other.base])
+    is_turned = np.isfinite(bases)  # the base of a side that is not moves nothing
 
     def based(logs: Array) -> tuple[Rotary, Rotary]:
-        left = iter(np.exp(np.clip(logs, 0.0, MOST_LOG_BASE)).tolist())
-        first, second = (
-            one._replace(base=next(left)) if math.isfinite(one.base) else one
-            for one in (mine, other)
-        )
-        return first, second
+        found = np.exp(np.clip(logs, 0.0, MOST_LOG_BASE))
+        first, second = np.where(is_turned, found, math.inf).tolist()
+        return mine._replace(base=first), other._replace(base=second)
 
     def residual(logs: Array) -> Array:
         both = zip(based(logs), (port, reference), strict=True)
         made = [one.turn(x[:2, few], positions[few], -1).ravel() for one, x in both]
         return made[0] - made[1]
 
-    if not start.size:
-        return mine, other, 0.0
-    fit = least_squares(residual, start)
-    variance = 2.0 * fit.cost / (fit.fun.size - start.size)
+    fit = least_squares(residual, np.log(np.where(is_turned, bases, 1.0)))
+    variance = 2.0 * fit.cost / (fit.fun.size - 2)
     jacobian = np.asarray(fit.jac)
     errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
     return (*based(fit.x), float(errors.max()))
@@ -477,8 +478,8 @@ def _say_positions(farther: Array, positions: Array) -> str:
         both = f"as they are, the reference's {divided}" if part > 0.0 else divided
         return f"{ROTATES}: as of positions {both}"
     steps = [0, *(np.flatnonzero(np.abs(np.diff(farther)) > ALIKE) + 1)][:MOST_STEPS]
-    said = (f"{farther[n]:.3g} from position {positions[n]:.0f}" for n in steps)
-    return f"{ROTATES}: as of other positions, farther on by {', '.join(said)}"
+    said = _say_steps(farther.round(2) + 0.0, positions, steps)
+    return f"{ROTATES}: as of other positions, farther on by {said}"
 
 
 #: The simplest first.
@@ -520,23 +521,17 @@ class LogitRule(NamedTuple):
 
     def logits(self, scores: Array) -> Array:
         """Return logits without a bias."""
-        scaled: Array = self.scale * scores
+        scaled = self.scale * scores
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
-        return scaled
-
-    @property
-    def slope(self) -> float:
-        """The bias for each position of distance."""
-        return self.parameter if self.form == "distance" else 0.0
+        return np.asarray(scaled)
 
     def weights(self, rows: Rows) -> Array:
         """Return attention weights of rows."""
-        more = {"distance": [self.parameter], "sink": [self.parameter]}
-        if self.form == "cap":
-            more["cap"] = [math.log(self.parameter / abs(self.scale))]
-        parameters = np.array([self.scale, *more.get(self.form, [])])
-        form = self.form if self.form in more else "plain"
+        form, parameter = self.form if self.form in FORMS else "plain", self.parameter
+        if form == "cap":
+            parameter = math.log(parameter / abs(self.scale))
+        parameters = np.array([self.scale, parameter])
         return make_outputs(form, parameters, rows, self.mask).weights
 
 
@@ -641,8 +636,7 @@ def _rule_of(fit: Fit | None, mask: str) -> LogitRule | None:
 def _logs(weights: Array) -> Array:
     """Return logarithms of weights, -inf for 0."""
     with np.errstate(divide="ignore"):
-        found: Array = np.log(weights)
-    return found
+        return np.asarray(np.log(weights))
 
 
 def _centred(values: Array, weights: Array) -> Array:
@@ -650,8 +644,7 @@ def _centred(values: Array, weights: Array) -> Array:
     counted = np.where(weights > 0.0, values, 0.0)
     total = np.maximum(weights.sum(axis=1, keepdims=True), TINY)
     mean = (weights * counted).sum(axis=1, keepdims=True) / total
-    found: Array = np.where(weights > 0.0, counted - mean, 0.0)
-    return found
+    return np.asarray(np.where(weights > 0.0, counted - mean, 0.0))
 
 
 def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array:
@@ -668,8 +661,7 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
     """Return softmax over keys times a total; 0 in rows without a key."""
     largest = logits.max(axis=1, keepdims=True)
     e = np.exp(logits - np.where(np.isfinite(largest), largest, 0.0))
-    found: Array = e * (total / np.maximum(e.sum(axis=1, keepdims=True), TINY))
-    return found
+    return np.asarray(e * total / np.maximum(e.sum(axis=1, keepdims=True), TINY))
 
 
 @dataclass(frozen=True)
@@ -713,12 +705,6 @@ class HeadPair:
             scores = scores / self.score_factor
         return scores
 
-    @cached_property
-    def has_same_scores(self) -> bool:
-        """Whether scores are the same up to the last digits."""
-        ours, theirs = self.scores, self.reference.rows.scores
-        return bool(np.abs(ours - theirs).max() <= 1e-12 * np.abs(theirs).max())
-
     @property
     def ours(self) -> Array:
         """Weights of the port."""
@@ -737,10 +723,8 @@ class HeadPair:
     @cached_property
     def logits(self) -> Array:
         """Logits of the port's queries and keys by the reference's rule and bias."""
-        logs = _logs(self.theirs)
-        if self.has_same_scores:
-            return logs
-        return logs + self.plain - self.rule.logits(self.reference.rows.scores)
+        reference = self.rule.logits(self.reference.rows.scores)
+        return _logs(self.theirs) + self.plain - reference
 
     @cached_property
     def full(self) -> Array:
@@ -776,10 +760,9 @@ class HeadPair:
     @cached_property
     def expected(self) -> Array:
         """Weights of the port's queries and keys by the reference's rule."""
+        has_sink = math.isfinite(self.sinks[1])
         total = self.theirs.sum(axis=1, keepdims=True)
-        if math.isfinite(self.sinks[1]) and not self.has_same_scores:
-            total = self.total(self.sinks[1])
-        return _softmax(self.logits, total)
+        return _softmax(self.logits, self.total(self.sinks[1]) if has_sink else total)
 
     @cached_property
     def seen(self) -> tuple[Seen, Seen]:
@@ -824,8 +807,9 @@ class HeadPair:
         For weights, or outputs, whose difference rounding would explain.
         """
         port, reference = self.port.rows.made, self.reference.rows.made
-        theirs = self.reference.weights
-        if theirs is None or len(theirs) < 2 or not self.has_same_scores:
+        theirs, away = self.reference.weights, self.scores - self.reference.rows.scores
+        is_same = np.abs(away).max() <= SAME_SCORES * np.abs(self.scores).max()
+        if theirs is None or len(theirs) < 2 or not is_same:
             return None
         mean = (theirs * self.scores).sum(axis=1, keepdims=True)
         by_scale = theirs * (self.scores - mean)  # derivative of weights by the scale
@@ -955,13 +939,12 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
     for cap in {mine, math.inf} - {theirs}:
         rule = LogitRule("cap" if math.isfinite(cap) else "plain", pair.rule.scale, cap)
         logits = np.where(seen, rule.logits(pair.scores), -np.inf)
-        made = _softmax(logits, total)
-        told = "has no cap where the reference has a cap of {reference:.4g}"
-        if math.isfinite(cap):
-            told = "has a cap of {port:.4g} where the reference has " + (
-                "a cap of {reference:.4g}" if math.isfinite(theirs) else "no cap"
-            )
-        yield Cause("cap", told, made, port=cap, reference=theirs)
+        said = [
+            f"a cap of {{{side}:.4g}}" if math.isfinite(one) else "no cap"
+            for side, one in (("port", cap), ("reference", theirs))
+        ]
+        told = f"has {said[0]} where the reference has {said[1]}"
+        yield Cause("cap", told, _softmax(logits, total), port=cap, reference=theirs)
 
 
 def _bias(pair: HeadPair) -> Iterator[Cause]:
@@ -969,7 +952,9 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
     ours, rule = pair.ours, pair.port.rule
     if rule is None or pair.rule.form == "cap":
         return
-    mine, theirs = rule.slope, pair.rule.slope
+    mine, theirs = (
+        one.parameter if one.form == "distance" else 0.0 for one in (rule, pair.rule)
+    )
     if mine != theirs:
         made = _softmax(pair.logits + (mine - theirs) * np.abs(pair.port.rows.offsets))
         yield Cause("bias", "", made, 1, mine, theirs)

@@ -42,6 +42,7 @@ from montecarlo.model.causes import (
     HeadSide,
     best_factor,
     explain_vectors,
+    say_ends,
 )
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
@@ -82,6 +83,10 @@ COMPUTED = (
 OTHER_INPUTS = (
     "first seen in layer {}; later layers have other inputs, so that their q, k and v "
     "are not judged: compare them with the reference's inputs"
+)
+SAME_WEIGHTS = (
+    "q and k differ and make the same weights: no weights or outputs differ by more "
+    "than rounding"
 )
 BETWEEN = (
     "q, k and weights of layer {0} agree: the cause is in its values, its outputs or "
@@ -178,30 +183,24 @@ class Comparison:
         if len(self.findings) > MOST_FINDINGS:
             lines.append(f"and {len(self.findings) - MOST_FINDINGS} more")
         lines += map("compared: {}".format, self.left_out)
-        return "\n  ".join([*lines, *[self.note] * bool(self.note)])
+        return "\n  ".join(filter(None, [*lines, self.note]))
 
     __repr__ = __str__
 
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
-        ratios = (self.frame["difference"] / self.frame["rounding"]).abs()
-        is_made = ~self.frame["quantity"].isin(["q", "k"])
-        made, largest = ratios[is_made].max(), ratios.max()
-        said = "no head differs by more than rounding"
+        ratios = self.frame["difference"] / self.frame["rounding"]
+        made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
+        largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
-            largest = made
-            said = "q and k differ and make the same weights: no weights or outputs"
-            said += " differ by more than rounding"
+            largest, said = made, SAME_WEIGHTS
         elif largest > 1.0:
-            said = (
-                f"no head differs by more than {self.rtol:g}, and nothing explains it"
-            )
+            said = said.replace("rounding", f"{self.rtol:g}, and nothing explains it")
         if largest > 0.0:
             said += f": at most {largest:.2g} times what rounding can make"
-        said = "; ".join([said, *[self.note] * bool(self.note)])
-        if not self.left_out:
-            return said
-        return f"cannot be told: {', '.join([said, *self.left_out])}"
+        said = "; ".join(filter(None, [said, self.note]))
+        told = ", ".join([said, *self.left_out])
+        return f"cannot be told: {told}" if self.left_out else said
 
     def _say(self, one: Finding) -> str:
         """Return a finding as a sentence, with its layers and heads."""
@@ -259,33 +258,30 @@ def compare(
         If sizes of both sides differ, or an argument is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    captured = [one for one in (port, reference) if isinstance(one, Captured)]
+    sources = (port, reference)
+    captured = [one for one in sources if isinstance(one, Captured)]
     left_out = [f"of {one.rows_kept}" for one in captured if one.rows_kept]
-    left_out += [
-        f"attention was not followed: {told}" for one in captured for told in one.missed
-    ]
+    missed = [told for one in captured for told in one.missed]
+    left_out += map("attention was not followed: {}".format, missed)
     sides = [
         open_source(
-            one,
-            AXES if axes is None and isinstance(one, Mapping) else axes,
-            ONE,
+            one, AXES if isinstance(one, Mapping) and axes is None else axes, ONE
         )
-        for one in (port, reference)
+        for one in sources
     ]
     pairs = _pair(*sides)
     whole = pairs[0][2]
     n_rows = _rows_that_fit(whole, len(pairs))
     if n_rows < whole.most_tokens:
         left_out.append(f"of {n_rows} rows of {whole.most_tokens}")
-    sources = zip(SIDES, (port, reference), sides, strict=True)
-    scales = {side: _passed_scales(one, models) for side, one, models in sources}
-    results: list[LayerComparison] = []
+    scales = [_passed_scales(*both) for both in zip(sources, sides, strict=True)]
+    results, drift = list[LayerComparison](), 0.0
     for place, (layer, ours, theirs) in enumerate(pairs):
-        drift = results[-1].drift if results else 0.0
-        passed = {side: one.get(layer) for side, one in scales.items()}
-        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift, passed=passed)
+        passed = dict(zip(SIDES, (one.get(layer) for one in scales), strict=True))
+        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift, passed)
         one.compare(ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
+        drift = one.drift
         if one.is_last:
             break
     if not all(one.has_weights or one.is_last for one in results):
@@ -327,11 +323,11 @@ def _pair(
         {layer: model for model in models for layer in model.layers}
         for models in (ours, theirs)
     )
-    common = [n for n in sorted(other) if n in mine]
-    counts = [[len(side[n].sequences) for n in common] for side in (mine, other)]
-    _require_same("layers", sorted(mine), sorted(other))
+    layers = sorted(other)
+    _require_same("layers", sorted(mine), layers)
+    counts = ([len(side[n].sequences) for n in layers] for side in (mine, other))
     _require_same("sequences", *counts)
-    return [(layer, mine[layer], other[layer]) for layer in common]
+    return [(layer, mine[layer], other[layer]) for layer in layers]
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
@@ -354,12 +350,11 @@ class LayerComparison:
     n_rows: int
     rtol: float
     drift: float  # relative rounding error of queries and keys in layers before
+    passed: Mapping[str, float | None]  # scales, by side; None where not known
     lines: dict[tuple[str, int], list[tuple[float, ...]]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_last: bool = False  # whether later layers need no comparison
     has_one_key: bool = False
-    #: Scales that were passed, by side; None where they are not known.
-    passed: Mapping[str, float | None] = field(default_factory=dict)
     #: Sides with computed weights, where those of the other were captured.
     computed: set[str] = field(default_factory=set)
     #: By side, the place of a key, first or last, that is a sink.
@@ -798,15 +793,15 @@ def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
     other layers differ.
     """
     first = {one.heads: one for one in group if one.layers == group[0].layers}
-    numbers: dict[str, Any] = {}
-    for side in SIDES:
-        numbers[side] = float(np.median([getattr(one, side) for one in group]))
+    both, numbers = _parameters(group), dict[str, Any]()
+    for side, each in zip(SIDES, both, strict=True):
+        numbers[side] = float(np.median(each))
         by_head = [f"{getattr(one, side):.3g}" for one in first.values()]
         some = by_head[: MOST_NUMBERS if len(set(by_head)) > 1 else 1]
         more = [f"... ({len(by_head)} heads)"] * (len(by_head) > MOST_NUMBERS)
         numbers[f"{side}s"] = ", ".join(some + more)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.median([np.float64(one.port) / one.reference for one in group])
+        factor = np.median(both[0] / both[1])
     by_layer = {(one.heads, f"{one.port:.2g} {one.reference:.2g}") for one in group}
     of_layer = f" in layer {group[0].layers[0]}" * (len(by_layer) > len(first))
     return numbers | {"factor": f"{factor:.4g}", "of_layer": of_layer}
@@ -871,12 +866,10 @@ def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
     for power, does in ((1.0, "divided"), (-1.0, "multiplied")):
         if np.ptp(ratios * layers**power) < near:
             return f"has another scale by layer: {does} by the layer's number"
-    by_head: dict[tuple[int, ...], list[float]] = {}
-    for one, times in zip(group, ratios, strict=True):
-        by_head.setdefault(one.heads, []).append(times)
-    by = "head" if all(np.ptp(one) <= near for one in by_head.values()) else "layer"
-    ends = f"{ratios.min():.4g} to {ratios.max():.4g}"
-    return f"has another scale by {by}, {ends} times the reference's"
+    heads = [one.heads for one in group]
+    of_heads = (ratios[[one == head for one in heads]] for head in heads)
+    by = "head" if all(np.ptp(one) <= near for one in of_heads) else "layer"
+    return f"has another scale by {by}, {say_ends(ratios)} times the reference's"
 
 
 #: Functions of findings of a quantity, a text and sizes, which return a common text.
