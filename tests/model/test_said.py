@@ -178,7 +178,6 @@ WRONG = [
     *((assert_attention_scale, SOURCE, {"expect": one}) for one in ("no", object())),
     *((compare, PAIR, {"port": one}) for one in (None, object(), "no")),
     *((compare, PAIR, {"rtol": one}) for one in (np.timedelta64(1), 2.0)),
-    (compare, PAIR, {"names": "a,b"}),
 ]
 
 
