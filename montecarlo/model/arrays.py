@@ -203,6 +203,13 @@ def make_sequences(
         )
         for name in used
     }
+    _, _, heads, tokens, _ = arranged["q"].shape
+    if axes is None and heads > tokens > 1:  # of a single one it is told below
+        raise InputError(
+            f"{labels['q']} must have more tokens than heads, or named axes, "
+            f"got {heads} heads of {tokens} tokens: if these are swapped, type --axes "
+            f"sequence,layer,token,head,d; if not, --axes {','.join(AXES)}"
+        )
     _require_fit(arranged, labels, causal=causal, fewest=fewest)
     return [
         SequenceArrays(n, labels, {name: array[n] for name, array in arranged.items()})

@@ -103,10 +103,6 @@ class Weights:
         self.provenance = provenance  # from the product to softmax
         self.is_sdpa = kind == SOFTMAX_OF_SDPA
 
-    def release(self) -> None:
-        """Drop the references to tensors, once the weights were read."""
-        self.product = self.tensor = None
-
 
 class Provenance(NamedTuple):
     """Where the entries of a tensor come from: its origin, and what was done since."""
@@ -427,7 +423,7 @@ class ProvenanceTracker:
             if problem:
                 lost = f"{weights.product}, lost in its axes: {problem}"
                 self._receiver.miss(lost, is_certain=True)
-        weights.release()
+        weights.product = weights.tensor = None  # not held any longer
         return True
 
     def _read(self, weights: Weights, used: Provenance, axis: int) -> str:

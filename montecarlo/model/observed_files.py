@@ -106,9 +106,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "heads_per_layer": len(model.head_labels),
         "key_heads_per_layer": len(set(model.key_heads.values())),
         "n_sequences": observation.n_sequences,
-        "intervals": observation.n_sequences >= FEWEST,
         "most_keys": model.most_tokens,
-        "most_rows": observing.MOST_ROWS,
         "causal": model.causal,
         "divisor": observation.divisor,
         "heads": [

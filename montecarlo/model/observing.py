@@ -103,11 +103,6 @@ class HeadSums(NamedTuple):
         names = ("second_q", "second_k", "within")
         return all(self.groups[name].any() for name in names)
 
-    @property
-    def shift(self) -> float:
-        """Score of the two centres, which is subtracted from scores."""
-        return float(self.centres[0] @ self.centres[1])
-
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
     """Return sums over the queries, keys, scores and attention rows of a head."""
@@ -240,7 +235,8 @@ def head_quantities(sums: HeadSums, divisor: float) -> Stacks:
     """
     groups = {name: _stack(values) for name, values in sums.groups.items()}
     found = _moments(sums.centres, groups)
-    found |= _score_moments(groups, found, sums.shift)
+    first_q, first_k = sums.centres
+    found |= _score_moments(groups, found, float(first_q @ first_k))
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
     with np.errstate(invalid="ignore"):

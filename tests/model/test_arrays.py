@@ -82,3 +82,12 @@ def test_a_batch_is_sequences():
     q, k = Q[:, 0], K[:, 0]
     frame = observe(q, k, axes=("batch", "head", "token", "d"))
     assert frame.equals(observe(q, k, axes=("sequence", "head", "token", "d")))
+
+
+def test_swapped_heads_and_tokens_are_asked_about():
+    """More heads than tokens: only if somebody says so."""
+    q = np.random.default_rng(1).normal(size=(2, 1, 30, 4, 8))
+    with pytest.raises(InputError, match="if these are swapped, type --axes sequence,"):
+        observe(q, -q)
+    frame = observe(q, -q, axes=("sequence", "layer", "head", "token", "d"))
+    assert frame["head"].nunique() == 31  # and their mean
