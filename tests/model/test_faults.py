@@ -68,14 +68,8 @@ def test_state_follows_the_spread(scale, state):
 
 def test_saturated_is_half_of_the_rows():
     """By the border of the claims, however large the mean of the largest weights is."""
-    found = {
-        name: HeadEstimate(value, value, math.nan, 1)
-        for name, value in (
-            ("effective_share", 0.1),
-            ("weight_max", 0.93),
-            ("saturated_rows", 0.4),
-        )
-    }
+    values = {"effective_share": 0.1, "weight_max": 0.93, "saturated_rows": 0.4}
+    found = {n: HeadEstimate(one, one, math.nan, 1) for n, one in values.items()}
     assert head_state(found) == "peaked"
     found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
     assert head_state(found) == "saturated"

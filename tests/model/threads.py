@@ -222,15 +222,15 @@ def learned(size: Size) -> np.ndarray:
     return np.log(np.linspace(4.0, 12.0, size.heads))
 
 
+def config(model_type: str, **fields: Any) -> Options:
+    """Return a configuration of transformers."""
+    return lambda s: {"model_type": model_type, "head_dim": s.d_k, **fields}
+
+
 def gemma(size: Size) -> dict[str, Any]:
     """Return a configuration with a cap."""
     fields = {"query_pre_attn_scalar": size.d_k, "attn_logit_softcapping": 2.0}
-    return {"model_type": "gemma2", "head_dim": size.d_k} | fields
-
-
-def mistral(size: Size) -> dict[str, Any]:
-    """Return a configuration with a window."""
-    return {"model_type": "mistral", "head_dim": size.d_k, "sliding_window": 5}
+    return config("gemma2", **fields)(size)
 
 
 def with_sink(size: Size) -> dict[str, Any]:
@@ -248,9 +248,7 @@ def with_alibi(size: Size) -> dict[str, Any]:
     return plain(size) | {"bias": alibi(size)}
 
 
-def gpt_oss(size: Size) -> dict[str, Any]:
-    """Return a configuration with sinks."""
-    return {"model_type": "gpt_oss", "head_dim": size.d_k}
+MISTRAL, GPT_OSS = config("mistral", sliding_window=5), config("gpt_oss")
 
 
 def absorb(arrays, size):
@@ -371,6 +369,7 @@ ROTATIONS = {
         {"base": 2.5e4},
         "with base 25000, the reference with base 10000",
     ),
+    "backwards": ({"sign": -1}, "backwards, the reference forwards"),
     "part of the entries": (
         {"part": 0.5},
         r"(4|8|32) of (8|16|64) entries, the reference (8|16|64) of",
@@ -393,6 +392,16 @@ SLOPES = {
 }
 #: What else porters get wrong: options of the reference and of the port, and the words.
 OTHERS = {
+    "rotation missing": (
+        rotated(),
+        always(before=[]),
+        "not at all, the reference with base 10000",
+    ),
+    "rotated twice": (
+        rotated(),
+        rotated(turned(1e4)),
+        "with base 10000, the reference not at all; or the port does twice",
+    ),
     "exponents over d_k": (
         rotated(part=0.5),
         rotated(part=0.5, over=1.0),
@@ -532,22 +541,19 @@ THREADS = {
         ),
     ),
     "rocm-libraries PR 12229: sink missing": Thread(
-        with_sink, always(sink=-np.inf), ("sink", "missing|no sink"), gpt_oss
+        with_sink, always(sink=-np.inf), ("sink", "missing|no sink"), GPT_OSS
     ),
     "rocm-libraries PR 12229: sink twice": Thread(
-        with_sink, always(times=2), ("sink", "twice"), gpt_oss
+        with_sink, always(times=2), ("sink", "twice"), GPT_OSS
     ),
     "rocm-libraries PR 12229: sink scaled": Thread(
         with_sink,
         lambda s: {"sink": np.linspace(0.5, 2.0, s.heads) / s.root},
         ("sink", "scales"),
-        gpt_oss,
+        GPT_OSS,
     ),
     "timm PR 2236: mask after softmax": Thread(
-        plain,
-        always(mask_after=True),
-        ("mask", "after softmax"),
-        lambda s: {"model_type": "vit", "head_dim": s.d_k},
+        plain, always(mask_after=True), ("mask", "after softmax"), config("vit")
     ),
     "tabfm PR 40: mask of the first row": Thread(
         lambda s: {
@@ -560,10 +566,10 @@ THREADS = {
         lambda s: {"hidden": causal(s, 5)},
         lambda s: {"hidden": causal(s, 6)},
         ("6", "5", "window|keys back", "1 too long"),
-        mistral,
+        MISTRAL,
     ),
     "mlx-vlm PR 669: window missing": Thread(
-        lambda s: {"hidden": causal(s, 5)}, plain, ("5", "window|keys back"), mistral
+        lambda s: {"hidden": causal(s, 5)}, plain, ("5", "window|keys back"), MISTRAL
     ),
     "labml 282: softmax over queries": Thread(
         always(), always(axis=-2), ("softmax", "queries")
