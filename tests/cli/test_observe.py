@@ -248,7 +248,7 @@ def test_states_fail_a_run(files, tmp_path, state, divisor, status):
         (["--fail-on", "hot"], "fail-on must be one of saturated, peaked"),
         (["--divisor", "root"], "divisor must be one of none, sqrt"),
         (["--divisor", "-1"], "divisor must be one of none, sqrt"),
-        (["--axes", "head,token,d"], "must have the axes head,token,d, none of them"),
+        (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
     ],
 )
 def test_bad_options_are_refused(files, tmp_path, capsys, arguments, message):
