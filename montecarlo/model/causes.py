@@ -84,6 +84,8 @@ SAME_FACTOR, MOST_STEPS = 0.01, 8
 MOST_OFFSETS = 512
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
+#: Least step of the angle of a pair that is compared with those of public models.
+SLOWEST = 1e-3
 #: Relative difference of scores that are the same up to the last digits.
 SAME_SCORES = 1e-12
 Seen = NDArray[np.bool_]
@@ -230,7 +232,8 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
         ours, theirs = (way.turn(x, at, -1) for x in few)
         factor, gain = _fit_norm(ours, theirs)
         shift = (ours - theirs).mean(axis=1, keepdims=True)
-        return min(_norm(ours - factor * gain * theirs), _norm(ours - theirs - shift))
+        made = factor * gain * theirs, theirs + shift, _fit_mean(ours, theirs)[0]
+        return min(_norm(ours - one) for one in made)
 
     way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
     ours, theirs = (way.turn(x, positions, -1) for x in (port, reference))
@@ -247,6 +250,34 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     told = _say_norm(ours, theirs, factor, gain)
     made = way.turn(factor * gain * theirs, positions)
     yield Cause("", told, made, factor.size + gain.size)
+    made, gain = _fit_mean(ours, theirs, MANY_STEPS)
+    means = [
+        _norm((x / np.where(gain, gain, 1.0)).mean(axis=2)) for x in (ours, theirs)
+    ]
+    verbs = (
+        ("subtracts", "does not") if means[0] < means[1] else ("keeps", "subtracts it")
+    )
+    told = f"{verbs[0]} the mean of {{name}} over entries before the norm's gain, the "
+    told += f"reference {verbs[1]}: LayerNorm and RMSNorm"
+    yield Cause("", told, way.turn(made, positions), 2 * factor.size + gain.size)
+
+
+def _fit_mean(port: Array, reference: Array, steps: int = STEPS) -> tuple[Array, Array]:
+    """Return the best fit to the port by a factor of each token and a vector by head.
+
+    The fit is a multiple of the reference, and one of the head's vector, which is also
+    returned.
+    """
+    means = port - best_factor(port, reference, 2) * reference
+    vector = np.linalg.svd(means, full_matrices=False)[2][:, :1, :]
+    for _ in range(steps):
+        # both multiples of a token, from what the reference leaves of the vector
+        across = vector - best_factor(vector, reference, 2) * reference
+        means = best_factor(port, across, 2)
+        factor = best_factor(port - means * vector, reference, 2)
+        vector = (means * (port - factor * reference)).sum(axis=1, keepdims=True)
+        vector /= np.maximum(np.square(means).sum(axis=1, keepdims=True), TINY)
+    return factor * reference + means * vector, vector
 
 
 def _fit_norm(port: Array, reference: Array, steps: int = STEPS) -> tuple[Array, Array]:
@@ -434,6 +465,26 @@ def _refine(
     return (*based(fit.x), float(errors.max()))
 
 
+def _say_band(steps: Array, d: int) -> str:
+    """Return the base and factor of a rotation that one side scales in part, in words.
+
+    ``steps`` are the differences of the angles of pairs from token to token.
+    """
+    slow = np.flatnonzero(steps > SLOWEST)[-4:]
+    for base in BASES if len(slow) else ():
+        parts = steps[slow] / base ** (-2.0 * slow / d)
+        if (
+            np.ptp(parts) < SAME_FACTOR < parts.min()
+            and parts.max() < 1.0 - SAME_FACTOR
+        ):
+            factor = 1.0 / (1.0 - parts.mean())
+            return (
+                f", others turn up to {factor:.3g} times as fast on one side: base "
+                f"{base:.6g}, which the other scales as llama3 and YaRN do"
+            )
+    return ""
+
+
 def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield other positions, rotations by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
@@ -456,6 +507,7 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
         alike = int(np.argmax(steps > LEAST))
         told = f"{ROTATES}: another base or scaling of the rotation"
         told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
+        told += _say_band(steps, d) * (alike > 1)
         yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
         ours, theirs = (np.stack([x.real, x.imag], axis=2) for x in (z, w))
         cross = np.einsum("htip,htjp->tpij", ours, theirs)
@@ -831,6 +883,9 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
     """Yield the mask of the port."""
     ours, theirs = pair.seen
     if (ours != theirs).any():
+        shown = pair.ours > 0.0  # small weights are no evidence, but part of a pattern
+        if name_mask([pair.port.rows], [~shown], [shown])[0] != "other":
+            ours = shown
         weights = _softmax(np.where(ours, pair.full, -np.inf))
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
@@ -992,8 +1047,10 @@ def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
     other = np.abs(bias - bias[-offsets.min()]) > ALIKE
     where = np.flatnonzero(other & weight.any(axis=0)) + offsets.min()
     told = "adds another bias by relative position"
-    if len(where):
-        told += f", at offsets from {where.min()} to {where.max()} (key minus query)"
+    runs = np.split(where, np.flatnonzero(np.diff(where) > 1) + 1)
+    ends = [f"{run[0]} to {run[-1]}" for run in runs if len(run)]
+    if 0 < len(ends) <= MOST_STEPS:
+        told += f", at offsets {', '.join(ends)} (key minus query)"
     made = _softmax(pair.logits + bias[places])
     yield Cause("bias", told, made, len(bias), is_free=True)
 

@@ -518,9 +518,13 @@ class LayerComparison:
         ]
         own = [f"{name} {n}" for n in range(len(port))]
         told = f"has in place of {name}, by head, the reference's "
-        told += ", ".join(found[:MOST_NUMBERS])
+        told += ", ".join(label or "none" for label in found[:MOST_NUMBERS])
         cause = Cause(name, told, port, explained=1.0)
-        return (cause,) if all(found) and found != own else ()
+        moved = sum(
+            label not in {"", mine} for label, mine in zip(found, own, strict=True)
+        )
+        is_sure = 2 * sum(map(bool, found)) >= len(found) and moved > 0
+        return (cause,) if is_sure and (all(found) or moved > 1) else ()
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
         """Add the numbers of a row of the table."""

@@ -50,6 +50,17 @@ def test_the_cause_is_named(name, evidence):
         assert re.search(pattern, str(found)), str(found)
 
 
+def test_parts_of_a_fused_projection_in_another_order_are_named():
+    """By head and kind; a third of them are values, which were not recorded."""
+    fused = np.random.default_rng(6).standard_normal((12, 24, 16))
+    reference, port = (
+        {"q": q, "k": k, "weights": softmax(0.25 * q @ k.swapaxes(1, 2), axis=-1)}
+        for q, k in ((fused[::3], fused[1::3]), (fused[:4], fused[4:8]))
+    )
+    told = str(compare(port, reference, axes=("head", "token", "d")))
+    assert "in place of q, by head, the reference's q 0, k 0, none, q 1" in told
+
+
 def test_weights_are_computed_where_one_side_has_outputs_alone():
     """As torch's own attention has; where nothing makes its outputs, that is said."""
     rng = np.random.default_rng(5)

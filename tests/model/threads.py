@@ -427,6 +427,16 @@ OTHERS = {
         rotated(normed(eps=0.1)),
         r"normalises (q|k|q and k) with another eps: 0\.[89]",
     ),
+    "RMSNorm for LayerNorm": (
+        rotated(lambda x: x - x.mean(axis=-1, keepdims=True), normed(gain=0.5)),
+        rotated(normed(gain=0.5)),
+        "keeps the mean of q and k .* the reference subtracts it",
+    ),
+    "window missing beside small weights": (
+        lambda s: {"hidden": causal(s, 5), "scale": 3.0 / s.root},
+        lambda s: {"hidden": causal(s), "scale": 3.0 / s.root},
+        "a causal mask where the reference has .* a window of 5 keys",
+    ),
     "bias of q and k missing": (
         rotated(lambda x: x + np.cos(np.arange(x.shape[-1]))),
         rotated(),
