@@ -91,7 +91,7 @@ class ScoreBlock:
 
     @cached_property
     def widened(self) -> "ScoreBlock":
-        """Copy of this block with scores and the vector v in float64."""
+        """Copy of this block with scores and gradient by the weights in float64."""
         return replace(self, scores=widen(self.scores), vector=widen(self.vector))
 
     @cached_property

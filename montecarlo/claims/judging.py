@@ -61,9 +61,14 @@ def judge_sentence(
 ) -> SentenceOutcome:
     """Return whether a sentence of a page holds, and the numbers in it.
 
-    A sentence holds if the verdicts on its claim and on the claim's interpretations are
-    as the sentence asserts, no decided case of those interpretations contradicts its
-    exact value, all checks of the sentence hold, and each of its numbers exists.
+    A sentence holds if four conditions do:
+
+    - verdicts on its claim and the claim's interpretations are as it asserts;
+    - no case of those interpretations was decided against the case's exact value;
+    - all checks of the sentence hold;
+    - each number in it exists.
+
+    The outcome has no numbers unless the sentence holds.
 
     Parameters
     ----------
@@ -320,8 +325,10 @@ class Judge:
     ) -> InterpretationOutcome:
         """Return the verdict on one meaning of a claim, from the outcomes of checks.
 
-        In each case all checks must hold.  ``votes`` says whether a text states this
-        meaning, so that the verdict counts for the claim.
+        A case, which is a design point or a series of them, is supported if all checks
+        are; the quantifier of the interpretation says how cases combine.  ``votes``
+        says whether a text states this meaning, so that the verdict counts for the
+        claim.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)

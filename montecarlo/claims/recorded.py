@@ -213,10 +213,11 @@ def compare_arms(
 
 
 def update_slopes(check: Check, record: Record) -> Estimates:
-    """Return estimates of the log-log slope of the first update by the first gradient.
+    """Return the median slope of the first update against the first gradient.
 
-    The slope is d ln(update size/learning rate) / d ln(gradient norm) over all arms of
-    the training record, for each seed.
+    The median is over seeds, for each optimiser and d_k.  The slope of a seed is
+    d ln(update size/learning rate) / d ln(gradient norm) over all arms of the training
+    record.
     """
     return {
         CaseKey(part=optimiser, d_k=d_k): median_estimate(

@@ -191,7 +191,8 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on a claim that several texts state.
 
-    It is ``partly`` if the verdicts on the texts differ.
+    It is ``partly`` if verdicts other than ``open`` differ, or if one is ``partly`` and
+    another is not; else ``open`` if one is open; else the verdict that all have.
     """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}

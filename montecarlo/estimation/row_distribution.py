@@ -120,7 +120,7 @@ def row_distribution(
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
-    """Return shares of attention rows with a value up to an edge, from counts.
+    """Estimate the share of attention rows with a value up to an edge, from counts.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
         Sums over replicates of c, c² and c³, where c is the number of attention rows of
         the replicate with a value up to some edge.
     n_rows : float
-        Number of rows of all replicates, each of which has as many.
+        Total number of rows; all replicates have equally many.
     n_replicates : int
 
     Returns
     -------
     Moments
-        Shape (...).
+        Estimates of shape (...), with standard errors and skewness.
     """
     per_replicate = n_rows / n_replicates
     powers = np.array([per_replicate, per_replicate**2, per_replicate**3])

@@ -320,7 +320,10 @@ class Model:
         return {name: np.array(one, dtype=np.float64) for name, one in found.items()}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
-        """Return queries, keys and values of all heads, shape (head, token, d)."""
+        """Return queries, keys and values, shape (head, token, d), that were recorded.
+
+        Keys and values have the heads of keys.
+        """
         first_of = {shared: head for head, shared in self.key_heads.items()}
         return {
             name: np.stack(

@@ -349,8 +349,10 @@ def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
 def _error_of(
     direction: Array, residual: Array, rows: NDArray[np.intp], weights: Array
 ) -> tuple[float, float]:
-    """Return the jackknife standard error of a coefficient, and the effective rows.
+    """Return the jackknife error of the scale, and the effective number of rows.
 
+    ``direction`` is the derivative of the prediction by the scale, orthogonal to those
+    by the other parameters.
     Errors within a row may depend on each other, so rows are left out.  A row's
     influence is divided by one minus its leverage.  The effective number of rows is
     Satterthwaite's, for influences in proportion to leverages.

@@ -147,7 +147,10 @@ def _moved(label: Tensor, moves: Sequence[Move]) -> Tensor:
 
 
 def label_product(shape: tuple[int, ...]) -> list[Tensor]:
-    """Return block, row and column of each entry of a product, each of its shape."""
+    """Return three index tensors of ``shape``, for a batch of matrix products.
+
+    They are the place in the batch, the row and the column of each entry.
+    """
     *blocks, rows, columns = shape
     n_blocks = math.prod(blocks)
     return [

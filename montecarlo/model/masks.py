@@ -83,7 +83,8 @@ def name_mask(  # noqa: PLR0911 - a return for each name
 ) -> tuple[str, int]:
     """Return the name of a mask, as in `Mask`, and the number of keys of its window.
 
-    ``hidden`` are pairs that are surely hidden, ``seen`` those that surely are not.
+    ``blocks`` are the rows of a head, one block for each sequence.  ``hidden`` and
+    ``seen`` say for each which pairs of query and key are surely hidden, or seen.
     """
     if not any(one.any() for one in hidden):
         return "none", 0

@@ -219,7 +219,10 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
-    """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
+    """Fit the factor that a head applies to q·k; the outcome says if it has none.
+
+    ``source`` is the evidence, the head's ``weights`` or its ``outputs``.
+    """
     fit, mask = None, Mask()
     rows, left_out = read_filled_rows(model, head, source)
     rounding_error = rounding_error_of([one.made[source] for one in rows])

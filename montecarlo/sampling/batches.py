@@ -42,7 +42,7 @@ class Batch:
 
 
 def pack(batch: Batch) -> bytes:
-    """Return a batch as bytes, a compressed NumPy archive without empty bins.
+    """Return a batch as bytes: a NumPy archive with compressed bins, no empty ones.
 
     The counts are concatenated.  The archive contains the differences between the
     positions of consecutive nonempty bins, and their counts.

@@ -387,12 +387,12 @@ def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
 def row_values(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> tuple[Array, list[Array]]:
-    """Draw replicates of attention rows; return means and values of row quantities.
+    """Draw replicates; return their means over attention rows, and values of rows.
 
     Parameters
     ----------
     point : DesignPoint
-        With rows.
+        Whose attention rows are sampled.
     seed : int
     indices : range
         Of the replicates.
@@ -401,9 +401,10 @@ def row_values(
     Returns
     -------
     means : ndarray, shape (n_replicates, n_columns)
-        Of ``columns.means``.
+        Mean over the rows of each replicate, for each column of ``columns.means``.
     values : list of ndarray, shape (n_replicates, n_rows)
-        Of ``columns.counts``; NaN in rows outside the condition of a quantity.
+        Values of single rows, for each column of ``columns.counts``; NaN in rows
+        outside the condition of a quantity.
     """
     size, stacks, products = _stack_size(point), [], []
     has_formats = any(FORMAT_SIGN in name for _, name in columns.means)

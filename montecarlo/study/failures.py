@@ -34,7 +34,7 @@ NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 def raise_failed_batches(
     failures: Mapping[DesignPoint, FailedBatch], seed: int
 ) -> None:
-    """Raise one error that reports all failures of sampling, if there are any.
+    """Raise one error that reports the first failures of sampling, if there are any.
 
     A batch is a number of replicates that one worker samples.
 

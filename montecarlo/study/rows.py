@@ -53,10 +53,11 @@ def group_by_point(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]
 def sort_rows(
     requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return requested rows sorted: points as in ``points``, keys as in `every_key`.
+    """Return the requested keys of each point, in the order of tables.
 
-    ``divisors`` are the arguments of `every_key`.  Keys that it lacks are the last of
-    their point, sorted.  Points without requested rows are left out.
+    Points are in the order of ``points``, keys in that of `every_key` with these
+    ``divisors``; keys that `every_key` does not yield come last.  Points without
+    requested keys are left out.
     """
     ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
     for point in points:

@@ -187,7 +187,8 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def read_table(path: Path) -> pd.DataFrame:
     """Return a table that `write_table` wrote, as a DataFrame.
 
-    Empty fields are NaN, and so is ``none`` as an ``initialisation``.
+    Empty fields are NaN, and so is ``none`` as an ``initialisation``.  A column
+    ``mask`` that the file lacks is ``none``.
     """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:

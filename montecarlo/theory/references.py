@@ -295,7 +295,7 @@ def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
 def _with_error(
     formula: Callable[[DesignPoint, str], float | None], relative_error: float
 ) -> ReferenceFunction:
-    """Return a reference function that adds an error to the value of a formula.
+    """Return a function that gives a formula's value and its numerical error.
 
     Parameters
     ----------

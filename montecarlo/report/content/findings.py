@@ -380,9 +380,10 @@ def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the refuted cases that are over a range of d_k, such as slopes.
+    """Return the refuted cases without a single d_k, such as slopes.
 
-    The list is empty unless another case of the interpretation is supported.
+    They are exceptions where another case of the interpretation is supported; else the
+    list is empty.
     """
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):

@@ -112,7 +112,8 @@ def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[
 def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
     """Yield the runs of the next sign, group, script or command of a formula.
 
-    ``tokens`` and ``level`` are those of `_group`.
+    ``tokens`` are the rest of the formula, the next one last; those that are used are
+    removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.
     """
     sign = tokens.pop()
     if sign == "{":
@@ -131,7 +132,8 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
     """Yield the runs of a LaTeX command and its argument in a formula.
 
-    ``tokens`` and ``level`` are those of `_group`.
+    ``tokens`` are the rest of the formula, the next one last; those that are used are
+    removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.
     """
     if name in _UPRIGHT:
         yield from _atom(tokens, level, upright=True)

@@ -75,7 +75,7 @@ def with_verdicts(
 
 
 def count_parts(curves: Curves) -> DataFrame:
-    """Return a table of the number of claims, by text (lines) and verdict (columns).
+    """Return the number of claims by text (rows) and verdict (columns), of a curve.
 
     The text with the most kinds of verdicts comes first, since its bar has the labels.
     """
