@@ -273,6 +273,11 @@ class Rows:
         found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
         return found
 
+    @cached_property
+    def distances(self) -> Array:
+        """Distance of each key and the query, shape (n_rows, n_keys)."""
+        return np.abs(self.offsets).astype(float)
+
     def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
         """Return the chosen rows, with all keys."""
         made = {n: a if n == "v" else a[chosen] for n, a in self.made.items()}
@@ -361,11 +366,6 @@ class Model:
         shift = len(keys) - n_tokens
         places = np.arange(n_tokens)[chosen] + shift
         return Rows(queries, keys, scores, places, shift, made)
-
-    def column_sums(self, head: Head, sequence: int) -> Array:
-        """Return the sum over rows of the weights of each key, shape (n_keys,)."""
-        sums: Array = self._read("weights", head, sequence).sum(axis=0)
-        return sums
 
     def _find(self, name: str, head: Head, sequence: int) -> NDArray[Any]:
         """Return an array of one sequence of a head, in its own format."""

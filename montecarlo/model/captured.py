@@ -101,12 +101,6 @@ class Captured:
     _missed: dict[str, bool] = field(default_factory=dict)
     _bytes: int = 0
 
-    def __repr__(self) -> str:
-        return (
-            f"<Captured: layers: {len(self._layers)}, passes: {len(self._passes)}, "
-            f"missed: {len(self._missed)}>"
-        )
-
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted from 0 again."""
         self._is_open = False
@@ -339,10 +333,7 @@ class Captured:
 
 @contextmanager
 def capture(
-    model: object | None = None,
-    *,
-    rows: int | None = None,
-    sequences: int = SEQUENCES,
+    model: object | None = None, *, rows: int | None = None, sequences: int = SEQUENCES
 ) -> Iterator[Captured]:
     """Record the attention that runs in a ``with`` block.
 

@@ -19,11 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from montecarlo.attention.divisors import (
-    DIVISORS,
-    Product,
-    parse_divisor,
-)
+from montecarlo.attention.divisors import DIVISORS, Product, parse_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.model.arrays import Model
 from montecarlo.names import require_number
@@ -416,7 +412,7 @@ def _mscale(fields: Fields, convention: Convention) -> Expected:
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
     scale = _number_of(rope, "mscale_all_dim")
-    if _rope_kind(rope) == "default" or scale is None:
+    if rope.get("rope_type", rope.get("type", "default")) == "default" or not scale:
         return Expected(CONFIG, root, f"sqrt({text})")
     mscale = _yarn(rope, scale)
     return Expected(
@@ -436,11 +432,6 @@ RULES: dict[str, Callable[[Fields, Convention], Expected]] = {
     "scale_attn_weights": _flags,
     "mscale": _mscale,
 }
-
-
-def _rope_kind(rope: Config) -> str:
-    """Return the kind of rotary embeddings."""
-    return str(rope.get("rope_type", rope.get("type", "default")))
 
 
 def _number_of(rope: Config, name: str) -> float | None:

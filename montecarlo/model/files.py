@@ -3,9 +3,9 @@
 NumPy reads them without pickles, torch with ``weights_only=True``.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,8 @@ def require_files(paths: Sequence[Path]) -> None:
                 f"file must end in .npz or .pt, got {str(path)!r}: np.savez or "
                 "torch.save writes one of arrays q, k and weights, or v and outputs"
             )
+        if path.suffix == ".pt" and find_spec("torch") is None:  # an extra
+            raise InputError(f"file {path} needs torch: pip install '{PROJECT}[torch]'")
         require_regular("file", path)  # pipes and devices are not opened
         with reading("file", path):
             path.open("rb").close()
@@ -87,7 +89,9 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
         if path.suffix == ".npz":
             held = np.load(file, allow_pickle=False)
         else:
-            held = _import_torch().load(file, map_location="cpu", weights_only=True)
+            import torch
+
+            held = torch.load(file, map_location="cpu", weights_only=True)
         if not isinstance(held, Mapping):
             raise InputError(f"{path.name} must hold arrays by their names")
         if not {"q", "k"} <= set(held):
@@ -102,24 +106,11 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
         }
 
 
-def _import_torch() -> Any:  # noqa: ANN401 - a module
-    """Return torch, which is an extra."""
-    try:
-        import torch
-    except ImportError as error:
-        raise InputError(
-            f".pt files need torch: pip install '{PROJECT}[torch]' ({error})"
-        ) from error
-    return torch
-
-
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Refuse in one line what cannot be read, whatever NumPy or torch raises."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # headers that Python 2 wrote
-            yield
+        yield
     except InputError:
         raise
     except Exception as error:

@@ -561,8 +561,7 @@ class Prediction(NamedTuple):
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Prediction:
     """Return the outputs and weights of a form for a block, under a mask."""
-    away = np.abs(block.offsets).astype(float)
-    terms, slopes = FORMS[form](parameters, block.scores, away)
+    terms, slopes = FORMS[form](parameters, block.scores, block.distances)
     if mask == GIVEN and block.added is not None:
         terms = terms + block.added
     shown = np.where(keys_seen(block, mask), terms, -np.inf)
@@ -603,15 +602,19 @@ class Outputs(Numbers):
         few = [
             b.some(slice(None, None, -(-len(b.places) // n_rows))) for b in self.blocks
         ]
-        trial = replace(self, blocks=few)
         scales = [one / self.spread for one in TRIED] if scale is None else [scale]
         more = [[0.0] * (form != "plain")]
         if form == "cap":
             more = [[math.log(cap * self.spread)] for cap in CAPS_OF_OUTPUTS]
         starts = [np.array([one, *rest]) for one in scales for rest in more]
-        return min(
-            starts, key=lambda p: float(np.square(trial.predict(form, p)[0]).sum())
-        )
+
+        def size(parameters: Array) -> float:
+            """Return the sum of squares that parameters leave."""
+            made = [make_outputs(form, parameters, b, self.mask).outputs for b in few]
+            left = [b.outputs - one for b, one in zip(few, made, strict=True)]
+            return math.fsum(float(np.square(one).sum()) for one in left)
+
+        return min(starts, key=size)
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
         """Return effects on each entry of the outputs, as `Evidence` says."""

@@ -13,6 +13,7 @@ tensor lives.
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,7 +127,9 @@ class Provenance(NamedTuple):
 
         ``roots`` returns the labels of a tensor of a shape.
         """
-        return [_moved(label, self.moves) for label in roots(self.shape)]
+        return [
+            reduce(lambda x, move: move(x), self.moves, x) for x in roots(self.shape)
+        ]
 
     def scale(self, *, only_last: bool = False) -> float:
         """Return the product of all factors, or the last of them; 1 without any."""
@@ -137,13 +140,6 @@ class Provenance(NamedTuple):
         """The number that tanh was multiplied by; None without tanh."""
         before = self.n_factors_before_cap
         return None if before is None else math.prod(self.factors[before:])
-
-
-def _moved(label: Tensor, moves: Sequence[Move]) -> Tensor:
-    """Return labels after some moves."""
-    for move in moves:
-        label = move(label)
-    return label
 
 
 def label_product(shape: tuple[int, ...]) -> list[Tensor]:
@@ -177,14 +173,9 @@ def _reshape(label: Tensor, shape: tuple[int, ...]) -> Tensor:
     try:
         return label.view(shape)
     except RuntimeError:
-        _require_memory(label.numel())
+        if label.numel() > MOST_COPIED:
+            raise RuntimeError("too many entries") from None
         return label.reshape(shape)
-
-
-def _require_memory(n_labels: int) -> None:
-    """Refuse to copy more labels than `MOST_COPIED`."""
-    if n_labels > MOST_COPIED:
-        raise RuntimeError("too many entries")
 
 
 def _varies(label: Tensor, axis: int) -> bool:
@@ -426,7 +417,7 @@ class ProvenanceTracker:
             if problem:
                 lost = f"{weights.product}, lost in its axes: {problem}"
                 self._receiver.miss(lost, is_certain=True)
-        weights.product = weights.tensor = None  # not held any longer
+        weights.product = weights.tensor = None  # they hold tensors
         return True
 
     def _read(self, weights: Weights, used: Provenance, axis: int) -> str:
@@ -534,10 +525,7 @@ def _number_of(other: object) -> float | None:
 
 
 def _order_of_heads(
-    provenance: Provenance,
-    blocks: Tensor,
-    places: Tensor,
-    axes_before: tuple[int, ...],
+    provenance: Provenance, blocks: Tensor, places: Tensor, axes_before: tuple[int, ...]
 ) -> Tensor:
     """Return the block of each sequence and head, shape (n_sequences, n_heads).
 

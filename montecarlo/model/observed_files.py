@@ -5,7 +5,7 @@ In: files of queries and keys.  Out: tables, a record for JSON, and lines of tex
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from montecarlo.model.answers import (
     say_answer,
     say_findings,
 )
-from montecarlo.model.arrays import Head, Track, untracked
+from montecarlo.model.arrays import Track, untracked
 from montecarlo.model.expected import divisor_value, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import FEWEST, Observation, ObservedHead
@@ -105,7 +105,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
         "key_heads_per_layer": len(set(model.key_heads.values())),
-        "n_sequences": observation.n_sequences,
+        "n_sequences": len(model.sequences),
         "most_keys": model.most_tokens,
         "causal": model.causal,
         "divisor": observation.divisor,
@@ -134,10 +134,11 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
     yield say_answer(answer)
     for line in say_findings(answer):
         yield f"  {line}"
-    if observation.dead:
+    if dead := observation.dead:
+        places = [f"({one.layer}, {one.head})" for one in dead[:MOST_FINDINGS]]
         yield (
             "left out, since queries, keys or scores are the same for every token "
-            f"(layer, head): {_list_places(observation.dead)}"
+            f"(layer, head): {' '.join(places)}{' ...' * (len(dead) > len(places))}"
         )
 
 
@@ -178,11 +179,5 @@ def say_states(observation: Observation) -> Iterator[str]:
         f"{len(observation.heads)} heads, d_k = {observation.model.d_k}, "
         f"divisor {observation.divisor:.4g}: {', '.join(states)}"
     )
-    if observation.n_sequences < FEWEST:
+    if len(observation.model.sequences) < FEWEST:
         yield "fewer than 5 sequences: these tokens are described, no more"
-
-
-def _list_places(heads: Iterable[Head]) -> str:
-    """Return layers and heads as text, at most `MOST_FINDINGS` of them."""
-    named = [f"({head.layer}, {head.head})" for head in heads]
-    return " ".join(named[:MOST_FINDINGS]) + " ..." * (len(named) > MOST_FINDINGS)

@@ -97,12 +97,6 @@ class HeadSums(NamedTuple):
     centres: tuple[Array, Array]
     groups: Stacks
 
-    @property
-    def vary(self) -> bool:
-        """Whether queries, keys and the scores of a row differ between tokens."""
-        names = ("second_q", "second_k", "within")
-        return all(self.groups[name].any() for name in names)
-
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
     """Return sums over the queries, keys, scores and attention rows of a head."""
@@ -114,8 +108,10 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
         q, k = model.read(head, sequence)
         total = totals[sequence * n_groups // n]  # neighbours are one group
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            for name, value in _sequence_sums(q - first_q, k - first_k):
-                total[name] += value
+            for side, entries in (("q", q - first_q), ("k", k - first_k)):
+                total[f"count_{side}"] += len(entries)
+                total[f"first_{side}"] += entries.sum(axis=0)
+                total[f"second_{side}"] += entries.T @ entries
             for start, scores in _blocks_of_scores(q, k):
                 shifted = scores - float(first_q @ first_k)
                 for name, value in _block_sums(shifted, start, causal=model.causal):
@@ -141,14 +137,6 @@ def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
     step = max(1, BLOCK // len(k))
     for start in range(0, len(q), step):
         yield start, q[start : start + step] @ k.T
-
-
-def _sequence_sums(q: Array, k: Array) -> Iterator[tuple[str, Any]]:
-    """Yield count, sum and sum of outer products of queries and of keys."""
-    for side, entries in (("q", q), ("k", k)):
-        yield f"count_{side}", len(entries)
-        yield f"first_{side}", entries.sum(axis=0)
-        yield f"second_{side}", entries.T @ entries
 
 
 def _block_sums(
@@ -235,8 +223,7 @@ def head_quantities(sums: HeadSums, divisor: float) -> Stacks:
     """
     groups = {name: _stack(values) for name, values in sums.groups.items()}
     found = _moments(sums.centres, groups)
-    first_q, first_k = sums.centres
-    found |= _score_moments(groups, found, float(first_q @ first_k))
+    found |= _score_moments(groups, found, float(sums.centres[0] @ sums.centres[1]))
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
     with np.errstate(invalid="ignore"):
@@ -269,10 +256,7 @@ def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
         means.append(mean + centre)
     (mean_q, mean_k), (cov_q, cov_k) = means, covariances
     var_q, var_k = (np.einsum("gii->g", c) / d_k for c in covariances)
-    found = {
-        "entry_variance_q": var_q,
-        "entry_variance_k": var_k,
-    }
+    found = {"entry_variance_q": var_q, "entry_variance_k": var_k}
     for name, variance, covariance in (("q", var_q, cov_q), ("k", var_k, cov_k)):
         squared = np.einsum("gij,gij->g", covariance, covariance)
         found[f"effective_dimension_{name}"] = (d_k * variance) ** 2 / squared
@@ -360,11 +344,6 @@ class Observation(NamedTuple):
         seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
-    @property
-    def n_sequences(self) -> int:
-        """Number of sequences."""
-        return len(self.model.sequences)
-
 
 def observe(
     q: ArrayLike,
@@ -428,7 +407,8 @@ def observe_model(
     with threadpool_limits(limits=1, user_api="blas"):
         for head in track(model.heads(), "observing"):
             sums = sum_head(model, head, divisor)
-            if not sums.vary:
+            names = ("second_q", "second_k", "within")
+            if not all(sums.groups[name].any() for name in names):
                 continue
             found = head_quantities(sums, divisor)
             for name, stack in found.items():
@@ -459,7 +439,7 @@ def head_state(found: Mapping[str, HeadEstimate]) -> str:
 def observation_table(observation: Observation) -> "pd.DataFrame":
     """Return a table with a row per head and quantity, and the columns `COLUMNS`."""
     heads = {one.head: one.found for one in observation.heads}
-    count = observation.n_sequences
+    count = len(observation.model.sequences)
     rows = [
         (*place, name, one.value, one.std_error, *one.interval(POINTWISE), count)
         for place, found in [((ALL, ALL), observation.overall), *heads.items()]

@@ -27,12 +27,7 @@ except ImportError as error:  # an extra
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
-from montecarlo.model.following import (
-    SOFTMAX,
-    Operation,
-    ProvenanceTracker,
-    base_name,
-)
+from montecarlo.model.following import SOFTMAX, Operation, ProvenanceTracker, base_name
 
 #: How the name of `scaled_dot_product_attention` begins where it runs as a single
 #: operation; each device has another one.

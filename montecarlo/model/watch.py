@@ -210,10 +210,6 @@ class ScoreWatch:
                 stacklevel=2,
             )
 
-    def __repr__(self) -> str:
-        looks = len({step for step, _ in self.summaries})
-        return f"<ScoreWatch: looks: {looks}, alarms: {len(self.alarms)}>"
-
     def __call__(self, step: int) -> None:
         """Set the step that the next pass belongs to, 0 or more."""
         self._step = require_whole("step", step, 0)

@@ -100,9 +100,7 @@ ARCHITECTURES = {
     "gpt2": PLAIN,
     "gpt2-unscaled": Architecture(1.0, {"scale_attn_weights": False}, kind="gpt2"),
     "gpt2-by-layer": Architecture(
-        by_layer=(4.0, 8.0),
-        more={"scale_attn_by_inverse_layer_idx": True},
-        kind="gpt2",
+        by_layer=(4.0, 8.0), more={"scale_attn_by_inverse_layer_idx": True}, kind="gpt2"
     ),
     "gpt_bigcode": PLAIN,
     "opt": PLAIN,

@@ -8,13 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
-from montecarlo.model.answers import (
-    NO,
-    UNDETERMINED,
-    YES,
-    answer_scales,
-    say_findings,
-)
+from montecarlo.model.answers import NO, UNDETERMINED, YES, answer_scales, say_findings
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.fits import fit_weights

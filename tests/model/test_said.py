@@ -93,10 +93,7 @@ def test_the_operation_that_is_not_finite_first_is_named():
         ({"weights": some}, "the mask, softmax or later: which cannot be told"),
         ({"weights": rows}, "the mask, softmax or later of whole rows, as of a mask"),
         ({"q": inf, "weights": rows}, "q is what attention is given"),
-        (
-            {"weights": rows, **large},
-            "the scores: q and k of float16 make up to ",
-        ),
+        ({"weights": rows, **large}, "the scores: q and k of float16 make up to "),
         ({"v": k, "outputs": outputs, "added": seen}, "the mask, softmax or later"),
         ({"v": k, "outputs": outputs, "added": hidden}, "the mask: it hides every key"),
         ({"weights": weights, "v": k}, "the output: weights and values are finite"),

@@ -15,7 +15,7 @@ import pytest
 
 from montecarlo import ScoreWatch, capture
 from montecarlo.errors import InputError
-from montecarlo.model.watch import LOOKS, ScoreWarning
+from montecarlo.model.watch import FROZEN, GROWN, GROWTH, HOT, LOOKS, ScoreWarning
 from tests.model import architectures
 from tests.model.needed import need_torch
 
@@ -157,7 +157,7 @@ def test_a_watch_that_saw_nothing_says_what_it_waits_for():
     (warned,) = caught
     assert told in str(warned.message)
     assert warned.filename == __file__
-    assert repr(watch) == "<ScoreWatch: looks: 0, alarms: 0>"
+    assert not watch.summaries
     with pytest.raises(ZeroDivisionError), ScoreWatch(model):
         raise ZeroDivisionError
     with ScoreWatch(model, every=10) as watch:
@@ -165,7 +165,7 @@ def test_a_watch_that_saw_nothing_says_what_it_waits_for():
         model()
         watch(10)
         model()
-    assert repr(watch) == "<ScoreWatch: looks: 1, alarms: 0>"
+    assert {step for step, _ in watch.summaries} == {10}
 
 
 def test_a_large_score_is_warned_of_once():
@@ -176,28 +176,28 @@ def test_a_large_score_is_warned_of_once():
     unit = max(one.score_max for _, one in first.summaries)
     least = min(one.score_max for _, one in first.summaries)
     watch = ScoreWatch(model, every=1)
-    told = run(model, watch, [1.0, 99.0 / unit, 101.0 / least, 120.0 / least])
+    told = run(model, watch, [1.0, 0.99 * HOT / unit, 1.01 * HOT / least, HOT])
     (text,) = [text for text in told if "beyond" in text]
     largest = watch.frame.query("step == 2")["score_max"].max()
     place = "step 2: layer 0, heads 0-3"
-    assert text == f"{place}: largest score {largest:.4g}, beyond 100"
+    assert text == f"{place}: largest score {largest:.4g}, beyond {HOT:g}"
     (alarm,) = [one for one in watch.alarms if one.kind == "hot"]
     assert (alarm.step, alarm.layer, alarm.heads) == (2, 0, (0, 1, 2, 3))
 
 
 def test_growth_is_warned_of():
-    """Where largest scores rose at every look and doubled, beyond where they begin."""
+    """Where largest scores rose at every look, enough, and beyond where they begin."""
     model = Attention()
     largest = ScoreWatch(model)
     run(model, largest, [1.0])
     unit = max(one.score_max for _, one in largest.summaries)
-    rising = [21.0 * x / unit for x in (0.45, 0.5, 0.6, 0.8, 1.02)]
+    rising = 1.07 * GROWN / unit * np.geomspace(0.93 / GROWTH, 1.0, LOOKS)
     for sizes, count in (
         (rising, 1),
         (rising[1:], 0),  # too few looks
-        ([x / 3.0 for x in rising], 0),  # scores are as small as they begin
-        ([*rising[:3], rising[1], rising[4]], 0),  # up and down
-        ([1.6 * x**0.5 for x in rising], 0),  # less than doubled
+        (rising / 3.0, 0),  # scores are as small as they begin
+        ([*rising[:-2], rising[0], rising[-1]], 0),  # up and down
+        (np.sqrt(rising * rising[-1]), 0),  # less than `GROWTH` times
     ):
         watch = ScoreWatch(model, every=1, frozen=1e-9, hot=1e9)
         told = run(model, watch, sizes)
@@ -214,7 +214,7 @@ def test_a_frozen_head_is_warned_of():
     watch = ScoreWatch(model, every=1, hot=1e9, growth=1e9)
     told = run(model, watch, [1.0, 3.0, 1000.0])
     assert [text[:7] for text in told] == ["step 2:"]
-    assert "of the largest possible, below 1 %" in told[0]
+    assert f"of the largest possible, below {100.0 * FROZEN:g} %" in told[0]
 
 
 def test_a_trainer_is_watched(tmp_path):
@@ -406,23 +406,14 @@ def test_the_page_s_lines_run(attention_scale, tmp_path, monkeypatch, capsys):
         exec(compile(arrays, page, "exec"), names)  # noqa: S102 - our own page
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"every": 0},
-        {"writer": "runs"},
-        {"hot": 0.0},
-        {"growth": 1.0},
-        {"frozen": 1.0},
-        {"model": "gpt2"},
-        {"step": -1},
-    ],
-    ids=str,
-)
-def test_bad_options_are_refused(options):
+WRONG = {"every": 0, "writer": "runs", "hot": 0.0, "growth": 1.0, "frozen": 1.0}
+WRONG |= {"model": "gpt2", "step": -1}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_options_are_refused(name):
     """By their names, before a step is trained."""
-    (name,) = options
-    given = {"model": torch.nn.Linear(2, 2)} | options
+    given = {"model": torch.nn.Linear(2, 2), name: WRONG[name]}
     step = given.pop("step", 0)
     with pytest.raises(InputError, match=f"^{name} must be .*, got "):
         ScoreWatch(given.pop("model"), **given)(step)
