@@ -415,6 +415,7 @@ def row_values(
         if has_formats:
             products += [widen(q[:n_compared]) @ widen(k).T for q, k in matrices]
         stacks.append(_stack_values(point, seed, some, matrices, columns))
+        del matrices  # before the next are drawn
     means, values = {}, {}
     for divisor, name in stacks[0]:
         parts = zip(*(one[divisor, name] for one in stacks), strict=True)
