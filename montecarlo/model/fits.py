@@ -178,6 +178,7 @@ class Fitted(NamedTuple):
     direction: Array  # derivative by the scale, orthogonal to that by the parameter
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # SciPy's, of a singular step
 def fit_form(
     evidence: Evidence, form: str, scale: float | None = None, name: str = ""
 ) -> Fitted:
