@@ -102,6 +102,14 @@ def strays(page, report, claims):
     return found
 
 
+def test_no_question_stands_without_an_answer(page):
+    """Where the samples of a study leave one open, it is not asked."""
+    replies = [
+        one for one in page.elements() if one.tag == "p" and one.find("b") is not None
+    ]
+    assert all(words(one) != words(one.find("b")) for one in replies)
+
+
 def test_every_assertion_is_a_sentence_that_holds(report):
     """Each sentence that is shown is one that holds, with the numbers of its record."""
     page = report.page("en")
