@@ -30,6 +30,8 @@ VARIED = (
 COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
 #: Ratios of largest to smallest value from which the x and the y axis are logarithmic.
 WIDE, TALL = 8.0, 30.0
+#: Most sizes that each have a tick.
+FEW = 6
 #: Most series of a panel: each has a mark of its own.
 MOST_SERIES = len(MARKERS)
 #: Characters of a title that fit the width of a figure.
@@ -156,13 +158,17 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
+        exact = series["reference"].astype(float)
+        alone = len(series) == 1  # a line would not be seen
         axes.plot(
-            series[x], series["reference"].astype(float), color=MUTED, linewidth=1.0
+            series[x], exact, "_" if alone else "-", color=MUTED, lw=1.0, markersize=14
         )
         draw.plot_estimates(axes, series, look, x)
     sizes = rows[x].dropna().astype(float)
     if sizes.max() >= WIDE * sizes.min():
         draw.powers_of_two(axes, sizes, 2)
+    elif sizes.nunique() <= FEW:
+        draw.mark_ticks(axes.xaxis, sizes.unique())
     values = rows["estimate"].astype(float)
     if values.min() > 0.0 and values.max() >= TALL * values.min():
         draw.logarithmic(axes)

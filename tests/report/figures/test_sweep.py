@@ -66,6 +66,14 @@ def test_exact_values_are_lines(frame):
     assert any(np.allclose(one.get_ydata(), known.reference) for one in lines)
 
 
+def test_one_size_has_a_tick_and_its_exact_value(frame):
+    """What the legend calls exact is seen, although a line of one point is not."""
+    known = frame[frame.quantity.eq("score_variance") & frame.divisor.eq("sqrt")]
+    (axes,) = figure(known.head(1)).axes
+    assert list(axes.get_xticks()) == [known.d_k.iloc[0]]
+    assert axes.lines[0].get_marker() == "_"
+
+
 def test_every_quantity_can_be_drawn(frame, tmp_path):
     """Symbol and words of each quantity can be set, each in a panel of its own."""
     row = frame[frame.n_keys.notna()].head(1)
