@@ -78,15 +78,16 @@ def require_files(paths: Sequence[Path]) -> None:
         with reading("file", path):
             path.open("rb").close()
     if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError(
-            f"files must be different ones, got {', '.join(map(str, paths))}"
-        )
+        raise InputError(f"files must differ, got {', '.join(map(str, paths))}")
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file that have a name of `NAMES`, and the layers."""
     with path.open("rb") as file, _reading(path):
         if path.suffix == ".npz":
+            if file.read(2) != b"PK":  # with which archives begin
+                raise InputError(f"{path.name} is not an .npz file, as np.savez writes")
+            file.seek(0)
             held = np.load(file, allow_pickle=False)
         else:
             import torch
