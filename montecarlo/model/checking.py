@@ -24,6 +24,7 @@ from montecarlo.names import require_number
 #: What `capture` recorded; the path of a file; or arrays by name, q, k, and
 #: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
+SOURCES = "what capture() gave, arrays by name, or a path"
 
 
 def open_source(
@@ -46,8 +47,7 @@ def open_source(
             )
         return (open_arrays(source, axes, fewest=fewest),)
     if not isinstance(source, Captured):
-        kinds = "what capture() gave, arrays by name, or a path"
-        raise InputError(f"{name} must be {kinds}, got {show(source)}")
+        raise InputError(f"{name} must be {SOURCES}, got {show(source)}")
     return source.models()
 
 

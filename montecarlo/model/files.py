@@ -21,7 +21,6 @@ from montecarlo.model.arrays import (
     make_sequences,
     to_numpy,
 )
-from montecarlo.names import PROJECT
 from montecarlo.small_files import require_regular
 
 #: Name of the array that has the numbers of the layers, where they are not all layers
@@ -73,7 +72,7 @@ def require_files(paths: Sequence[Path]) -> None:
                 "torch.save writes one of arrays q, k and weights, or v and outputs"
             )
         if path.suffix == ".pt" and find_spec("torch") is None:  # an extra
-            raise InputError(f"file {path} needs torch: pip install '{PROJECT}[torch]'")
+            raise InputError(f"file {path} needs torch: pip install -e '.[torch]'")
         require_regular("file", path)  # pipes and devices are not opened
         with reading("file", path):
             path.open("rb").close()
