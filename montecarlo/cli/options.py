@@ -202,6 +202,8 @@ class Parser(argparse.ArgumentParser):
                 raise InputError(
                     f"arguments must be in the encoding of this system, got {word!r}"
                 ) from None
+        if "--list" in argv and self.command:
+            raise InputError("--list must stand alone: python -m montecarlo --list")
         arguments, unknown = self.parse_known_args(argv)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
@@ -215,8 +217,12 @@ class Parser(argparse.ArgumentParser):
     def _refuse(self, name: str) -> NoReturn:
         """Raise `InputError` for an unknown option, with a similar one as a hint."""
         if not name.startswith("-"):
-            raise InputError(f"arguments must be options, got {show(name)}")
-        hint = suggest(name, self._option_string_actions)
+            raise InputError(f"arguments must be options (--seed 1), got {show(name)}")
+        from montecarlo.cli.command_line import COMMANDS  # which imports this module
+
+        others = [n for n, one in COMMANDS.items() if name in map(_flag, fields(one))]
+        hint = f" It is one of {' and '.join(others)}." * bool(others)
+        hint = hint or suggest(name, self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
@@ -263,6 +269,5 @@ def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # n
     for name in sorted(names):
         one, value = known[name], getattr(options, name)
         if value != one.default:
-            raise InputError(
-                f"{why} must stand without {_flag(one)}, got {show(value)}"
-            )
+            got = "" if value is True else f", got {show(value)}"  # a switch
+            raise InputError(f"{why} must stand without {_flag(one)}{got}")
