@@ -144,9 +144,11 @@ class Parser(argparse.ArgumentParser):
         Name of the command; may be empty.
     options : dataclass
         Options of the command; their docstring is its description.
+    commands : mapping, optional
+        Options of all commands, by name, for hints.
     """
 
-    def __init__(self, command: str, options: Any) -> None:  # noqa: ANN401 - a dataclass
+    def __init__(self, command: str, options: Any, commands: Any = None) -> None:  # noqa: ANN401 - dataclasses
         positional = [one for one in fields(options) if not _flag(one).startswith("-")]
         names = [one.metadata[""][2]["metavar"] for one in positional]
         files = "".join(f"{name} [{name} ...] " for name in names)
@@ -159,7 +161,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,  # --n would stand for --number-format
         )
-        self.command = command
+        self.command, self.commands = command, commands or {}
         self.options = options
         self.groups: dict[str, argparse._ArgumentGroup] = {}
         hints = get_type_hints(options)
@@ -218,9 +220,7 @@ class Parser(argparse.ArgumentParser):
         """Raise `InputError` for an unknown option, with a similar one as a hint."""
         if not name.startswith("-"):
             raise InputError(f"arguments must be options (--seed 1), got {show(name)}")
-        from montecarlo.cli.command_line import COMMANDS  # which imports this module
-
-        others = [n for n, one in COMMANDS.items() if name in map(_flag, fields(one))]
+        others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
         hint = f" It is one of {' and '.join(others)}." * bool(others)
         hint = hint or suggest(name, self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
