@@ -74,7 +74,6 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
         (None, None, "tcp://localhost:8786", "scheduler"),
         ("threads", None, "tcp://localhost:8786", "scheduler"),
         ("dask", None, "localhost", "scheduler"),
-        ("dask", None, "tls://localhost", "scheduler"),
         ("dask", 2, "tcp://localhost:8786", "jobs"),
     ],
 )
