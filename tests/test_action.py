@@ -173,16 +173,19 @@ def test_the_action_installs_its_own_release(tmp_path, checkout):
 
 @pytest.mark.slow
 def test_the_example_runs(tmp_path):
-    """The inputs of the workflow, with what its own script would have saved: one claim
-    is refuted, and fails no job that does not ask for that.
+    """The inputs of the workflow, with the claims of its page and what its own script
+    would have saved, pass; with a claim that is refuted they do not.
     """
     (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
     given = last["with"]
-    (tmp_path / "docs").mkdir()
-    shutil.copy(HERE / "docs" / "own-claim.toml", tmp_path / "docs")
+    page = (HERE / "docs" / "claim-in-ci.md").read_text(encoding="utf-8")
+    claims = page.partition('title="claims.toml"\n')[2].partition("```")[0]
+    (tmp_path / given["claims"]).write_text(claims, encoding="utf-8")
     model(tmp_path / given["model"], 4.0, axes=(1, 1, 1))
     assert run_step("judge", tmp_path, cwd=tmp_path, **given) == 0
     assert run_step("observe", tmp_path, cwd=tmp_path, **given) == 0
+    given["claims"] = str(HERE / "docs" / "own-claim.toml")
+    assert run_step("judge", tmp_path, cwd=tmp_path, **given) == 1
 
 
 def test_the_citation_is_of_this_project():

@@ -195,7 +195,9 @@ def _quantity(
     def add(function: Callable[..., Array]) -> Quantity:
         """Return the quantity of a function, after adding it to the table."""
         name, summary = function.__name__, (function.__doc__ or "").removesuffix(".")
-        words = fields.pop("words", summary[:1].lower() + summary[1:])
+        if summary[1:2].islower():  # a word, and no name such as KL or Q
+            summary = summary[0].lower() + summary[1:]
+        words = fields.pop("words", summary)
         _TABLE.append(Quantity(of, name, symbol, words, function, **fields))
         return _TABLE[-1]
 

@@ -433,7 +433,9 @@ def _resolve(
     if field == "check" and isinstance(value, str) and by_name:
         value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
-        return look_up(field, value, read_thresholds())
+        table = "" if field == "tolerance" else " or { times = 2, d_k_power = 0.5 }"
+        kind = f"{field}, unless it is a number{table},"
+        return look_up(kind, value, read_thresholds())
     if field in _CANONICAL and isinstance(value, str | int | float):
         with within(f"field {field}"):
             return _CANONICAL[field](str(value))
@@ -450,7 +452,10 @@ def _resolve(
 
 def validation_message(error: msgspec.ValidationError) -> str:
     """Return a validation error of msgspec in words, with the path of the field."""
-    return str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+    message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+    return re.sub(
+        r"^Object missing required field `(\w+)`", r"\1 must be given", message
+    )
 
 
 def _choices(message: str, kind: type[Struct]) -> str:

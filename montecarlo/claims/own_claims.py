@@ -5,6 +5,7 @@ at both ends may be large between them.
 """
 
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from decimal import ROUND_CEILING, ROUND_FLOOR
@@ -273,9 +274,15 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
         return parse_catalogue(dict(claims), "claims", own=True)
     if not isinstance(claims, Path | str):
         raise InputError(f"claims must be a file, a text or a dict, got {show(claims)}")
-    if isinstance(claims, Path) or "\n" not in claims:
-        return read_own_catalogue(Path(claims))[0]
-    return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
+    if isinstance(claims, str) and "\n" in claims:
+        data = parse_toml("claims, a text since it has several lines,", claims)
+        return parse_catalogue(data, "claims", own=True)
+    if isinstance(claims, str) and not os.path.isfile(claims):  # noqa: PTH113 - never raises
+        raise InputError(
+            "claims must be the name of a file, as text of a single line, or text of "
+            f"several lines, got {show(claims)}, which is no file"
+        )
+    return read_own_catalogue(Path(claims))[0]
 
 
 def explain_unjudged(study: Study) -> Iterator[str]:

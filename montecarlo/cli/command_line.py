@@ -256,7 +256,7 @@ def purpose_of(command: str) -> str:
 
 def build_parser(command: str) -> Parser:
     """Return the parser of a command's arguments; for other names, of ``--list``."""
-    return Parser(command, COMMANDS.get(command, ListOptions))
+    return Parser(command, COMMANDS.get(command, ListOptions), COMMANDS)
 
 
 def build_program() -> ArgumentParser:

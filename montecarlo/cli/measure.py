@@ -94,6 +94,8 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
         codes = require_names("lang", options.lang or ["en"], LANGUAGES)
         languages = [read_language(code) for code in codes]
     by_row = options.row is not None
+    if by_row and any(word.partition("=")[0] == "--seed" for word in argv):
+        raise InputError("--row must stand without --seed: its report has one")
     result = _measure_row(options) if by_row else _measure_options(options, argv)
     if languages:
         quoted = (quote(result.measured, one, result.command) for one in languages)
@@ -143,7 +145,10 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
     """
     started, command = time.perf_counter(), _command_with_seed(argv)
     parts = {name: getattr(options, name) for name in KEY_FIELDS}
-    requested = request_row(options.d_k, options.keys, {**options.names, **parts})
+    try:
+        requested = request_row(options.d_k, options.keys, {**options.names, **parts})
+    except InputError as error:  # names the option
+        raise InputError(str(error).replace("n_keys", "keys")) from None
     if options.exact:
         exact = exact_row(requested)
         if exact is None:
@@ -206,7 +211,8 @@ def _measure_row(options: MeasureOptions) -> Result:
             (r for r in csv.DictReader(file) if r["row_id"] == options.row), None
         )
     if row is None:
-        raise InputError(f"row must be in {str(folder)!r}, got {options.row!r}")
+        place = str(folder / MEASUREMENTS)
+        raise InputError(f"row must be a row_id of {place!r}, got {options.row!r}")
     if row["quantity"] == OVERFLOW:
         raise InputError(
             f"row must be an estimate from replicates, got {options.row!r}, whose "

@@ -144,9 +144,11 @@ class Parser(argparse.ArgumentParser):
         Name of the command; may be empty.
     options : dataclass
         Options of the command; their docstring is its description.
+    commands : mapping, optional
+        Options of all commands, by name, for hints.
     """
 
-    def __init__(self, command: str, options: Any) -> None:  # noqa: ANN401 - a dataclass
+    def __init__(self, command: str, options: Any, commands: Any = None) -> None:  # noqa: ANN401 - dataclasses
         positional = [one for one in fields(options) if not _flag(one).startswith("-")]
         names = [one.metadata[""][2]["metavar"] for one in positional]
         files = "".join(f"{name} [{name} ...] " for name in names)
@@ -159,7 +161,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,  # --n would stand for --number-format
         )
-        self.command = command
+        self.command, self.commands = command, commands or {}
         self.options = options
         self.groups: dict[str, argparse._ArgumentGroup] = {}
         hints = get_type_hints(options)
@@ -202,6 +204,8 @@ class Parser(argparse.ArgumentParser):
                 raise InputError(
                     f"arguments must be in the encoding of this system, got {word!r}"
                 ) from None
+        if "--list" in argv and self.command:
+            raise InputError("--list must stand alone: python -m montecarlo --list")
         arguments, unknown = self.parse_known_args(argv)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
@@ -215,8 +219,10 @@ class Parser(argparse.ArgumentParser):
     def _refuse(self, name: str) -> NoReturn:
         """Raise `InputError` for an unknown option, with a similar one as a hint."""
         if not name.startswith("-"):
-            raise InputError(f"arguments must be options, got {show(name)}")
-        hint = suggest(name, self._option_string_actions)
+            raise InputError(f"arguments must be options (--seed 1), got {show(name)}")
+        others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
+        hint = f" It is one of {' and '.join(others)}." * bool(others)
+        hint = hint or suggest(name, self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
@@ -263,6 +269,5 @@ def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # n
     for name in sorted(names):
         one, value = known[name], getattr(options, name)
         if value != one.default:
-            raise InputError(
-                f"{why} must stand without {_flag(one)}, got {show(value)}"
-            )
+            got = "" if value is True else f", got {show(value)}"  # a switch
+            raise InputError(f"{why} must stand without {_flag(one)}{got}")

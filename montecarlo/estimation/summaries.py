@@ -355,7 +355,7 @@ class Summaries:
 _NEEDS = {
     "planted keys": "planted keys: a dependence planted(rho)",
     "no mask": "rows of one length: no mask",
-    "a mask": "a query for each key: a mask, as full or causal",
+    "a mask": "a query for each key: a mask, such as mask='causal' or --mask causal",
     "gaussian keys": "Gaussian keys, no dependence, initialisation or normalisation",
 }
 
@@ -379,7 +379,10 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
         )
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
-    return f"needs {_NEEDS[ROW_QUANTITIES[quantity].needs]}, got {point.name}"
+    kinds = ("keys", "normalisation", "dependence", "initialisation", "mask")
+    named = zip(kinds, point.names[1:], strict=True)
+    got = ", ".join(f"{kind} {name or 'none'}" for kind, name in named)
+    return f"needs {_NEEDS[ROW_QUANTITIES[quantity].needs]}, got {got}"
 
 
 def has_row(point: DesignPoint, key: RowKey) -> bool:

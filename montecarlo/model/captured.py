@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # as long to import as all the rest
 ROWS, MOST_BYTES = 64, 2**28
 #: Sequences that are kept by default.
 SEQUENCES = 16
+ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 #: Reasons why attention was missed that are kept.
 MOST_MISSED = 16
 
@@ -227,11 +228,10 @@ class Captured:
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
         if not recorded or (certain and layers is None):
-            got, *more = certain or self.missed or ["none"]
+            got, *more = certain or self.missed or ["none that ran in the block"]
             got += f" (and {len(more)} more in `missed`)" if more else ""
             if self._passes and not certain:
-                got = "attention to a single key alone: all weights are 1, and the "
-                got += "scale does not matter"
+                got = f"attention to {ONE_KEY}"
             raise InputError(
                 "capture must be able to trace every attention from queries and keys "
                 f"through softmax to values, got {got}: give arrays that a hook keeps, "
@@ -304,15 +304,18 @@ class Captured:
         Parameters
         ----------
         path : str or Path
-            Gets the suffix ``.npz`` where it has another.
+            Ends in ``.npz``, or has no suffix and gets this one.
         layers : sequence of int, optional
             Numbers of layers, which the file keeps; by default all.
 
         Raises
         ------
         InputError
-            If layers or sequences differ in a size: name layers that do not.
+            If layers or sequences differ in a size: name layers that do not.  Also if
+            the path has another suffix.
         """
+        if Path(path).suffix not in {"", ".npz"}:
+            raise InputError(f"path must end in .npz, got {str(path)!r}")
         model, *others = self.models(layers)
         joined = {}
         for name in model.sequences[0].layers:
@@ -327,8 +330,7 @@ class Captured:
             joined[LAYERS] = np.array(model.layers)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
-        name = str(path) if str(path).endswith(".npz") else f"{path}.npz"
-        write_file("path", Path(name), content.getvalue())
+        write_file("path", Path(path).with_suffix(".npz"), content.getvalue())
 
 
 @contextmanager

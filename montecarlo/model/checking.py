@@ -24,31 +24,30 @@ from montecarlo.names import require_number
 #: What `capture` recorded; the path of a file; or arrays by name, q, k, and
 #: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
+SOURCES = "what capture() gave, arrays by name, or a path"
 
 
 def open_source(
     source: Source,
     axes: Sequence[str] | None = None,
     fewest: Mapping[str, int] = FEWEST,
+    name: str = "captured",
 ) -> tuple[Model, ...]:
     """Return a model for each kind of layer of a source.
 
-    ``axes`` are those of arrays or a file, and ``fewest`` the smallest numbers of
-    queries and keys, by ``q`` and ``k``.
+    ``axes`` are those of arrays or a file, ``fewest`` the smallest numbers of queries
+    and keys, by ``q`` and ``k``, and ``name`` what messages call the source.
     """
     if isinstance(source, str | Path):
         return (open_files([Path(source)], axes=axes),)
     if isinstance(source, Mapping):
-        if unknown := [name for name in source if name not in NAMES]:
+        if unknown := [one for one in source if one not in NAMES]:
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
         return (open_arrays(source, axes, fewest=fewest),)
     if not isinstance(source, Captured):
-        raise InputError(
-            "captured must be what capture() gave, arrays by name, or a path, got "
-            f"{show(source)}"
-        )
+        raise InputError(f"{name} must be {SOURCES}, got {show(source)}")
     return source.models()
 
 

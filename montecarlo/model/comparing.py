@@ -28,7 +28,7 @@ from montecarlo.model.arrays import (
     NotFiniteError,
     Rows,
 )
-from montecarlo.model.captured import Captured
+from montecarlo.model.captured import ONE_KEY, Captured
 from montecarlo.model.causes import (
     ALIKE,
     ALL,
@@ -75,7 +75,6 @@ SIDES = ("port", "reference")
 VECTORS = ("q", "k", "v")
 #: Heads whose numbers are listed.
 MOST_NUMBERS = 8
-ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 COMPUTED = (
     "weights of the {}, which were not captured, are computed from its queries, keys, "
     "mask and scale"
@@ -263,11 +262,10 @@ def compare(
     left_out = [f"of {one.rows_kept}" for one in captured if one.rows_kept]
     missed = [told for one in captured for told in one.missed]
     left_out += map("attention was not followed: {}".format, missed)
+    of_arrays = AXES if axes is None else axes
     sides = [
-        open_source(
-            one, AXES if isinstance(one, Mapping) and axes is None else axes, ONE
-        )
-        for one in sources
+        open_source(one, of_arrays if isinstance(one, Mapping) else axes, ONE, side)
+        for side, one in zip(SIDES, sources, strict=True)
     ]
     pairs = _pair(*sides)
     whole = pairs[0][2]
@@ -456,9 +454,8 @@ class LayerComparison:
         if not self.is_last:
             where = f" in layer {self.layer}"
             _require_same("heads" + where, heads, other[0])
-            _require_same(
-                "queries and keys" + where, (tokens, n_keys), (other[1], wanted)
-            )
+            name = f"tokens: numbers of queries and keys{where}"
+            _require_same(name, (tokens, n_keys), (other[1], wanted))
         return self.is_last
 
     def _compare_vectors(

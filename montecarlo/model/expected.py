@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from montecarlo.attention.divisors import DIVISORS, Product, parse_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.model.arrays import Model
-from montecarlo.names import require_number
+from montecarlo.names import require_number, suggest
 from montecarlo.plain_text import on_one_line
 from montecarlo.small_files import read_package_toml, read_small
 
@@ -133,9 +133,11 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
     name = str(typed)
     try:
         name = name if name in KNOWN else parse_divisor(name).name
-    except InputError as error:
+    except InputError:
+        names = [CONFIG, *KNOWN]
         raise InputError(
-            f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
+            f"expect must be one of {', '.join(names)}, a number, or a product of "
+            f"powers of d_k; got {show(typed)}.{suggest(name, names)}"
         ) from None
     if name in KNOWN:
         return Expected(name, KNOWN[name].value(d_k, n_heads))

@@ -21,7 +21,6 @@ from montecarlo.model.arrays import (
     make_sequences,
     to_numpy,
 )
-from montecarlo.names import PROJECT
 from montecarlo.small_files import require_regular
 
 #: Name of the array that has the numbers of the layers, where they are not all layers
@@ -73,20 +72,21 @@ def require_files(paths: Sequence[Path]) -> None:
                 "torch.save writes one of arrays q, k and weights, or v and outputs"
             )
         if path.suffix == ".pt" and find_spec("torch") is None:  # an extra
-            raise InputError(f"file {path} needs torch: pip install '{PROJECT}[torch]'")
+            raise InputError(f"file {path} needs torch: pip install -e '.[torch]'")
         require_regular("file", path)  # pipes and devices are not opened
         with reading("file", path):
             path.open("rb").close()
     if len({path.resolve() for path in paths}) < len(paths):
-        raise InputError(
-            f"files must be different ones, got {', '.join(map(str, paths))}"
-        )
+        raise InputError(f"files must differ, got {', '.join(map(str, paths))}")
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file that have a name of `NAMES`, and the layers."""
     with path.open("rb") as file, _reading(path):
         if path.suffix == ".npz":
+            if file.read(2) != b"PK":  # with which archives begin
+                raise InputError(f"{path.name} is not an .npz file, as np.savez writes")
+            file.seek(0)
             held = np.load(file, allow_pickle=False)
         else:
             import torch

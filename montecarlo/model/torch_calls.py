@@ -24,7 +24,7 @@ try:
     )
 except ImportError as error:  # an extra
     raise InputError(
-        f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
+        f"capture needs torch: in a checkout, pip install -e '.[torch]' ({error})"
     ) from error
 
 from montecarlo.model.following import SOFTMAX, Operation, ProvenanceTracker, base_name

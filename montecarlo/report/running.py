@@ -3,6 +3,7 @@
 Reports of a user's own claims are written the same way.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
@@ -26,6 +27,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.names import look_up
+from montecarlo.printing import print_lines
 from montecarlo.report.content.curves import (
     CURVE_FILES,
     FOLDER,
@@ -39,7 +41,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_modules, make_report
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import publishing
+from montecarlo.study.folder import count_batches, publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
@@ -133,6 +135,9 @@ def write_report(
     workers = target.jobs, target.executor, target.scheduler
     with how as edition, make_executor(*workers) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
+        if (taken := count_batches(edition.journal)) and not target.quiet:
+            line = f"going on from {taken} finished batches of an interrupted run"
+            print_lines(line, sys.stderr)
         # matplotlib is not thread-safe, and a cluster may lack it
         drawing = executor if executor.kind == PROCESSES else None
         store, warm = SampleStore(edition.journal), partial(_warm, drawing)

@@ -8,7 +8,7 @@ Users register their own by `distribution`, and name those of SciPy as
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -290,10 +290,33 @@ def parse_distribution(name: str) -> Distribution:
         distribution = _standardise_scipy(base.removeprefix(SCIPY), tuple(shape))
     else:
         known = {**DISTRIBUTIONS, **OWN}
+        _require_known(base, given, known)
         distribution = look_up("distribution", name if given else base, known)
     shift = [("mean", mean)] * (mean != 0.0) + [("std", std)] * (std != 1.0)
     canonical = _canonical(base, [*shape, *shift])
     return replace(distribution, name=canonical, mean=mean, std=std)
+
+
+def _require_known(
+    base: str, given: Mapping[str, float], known: Collection[str]
+) -> None:
+    """Refuse parameters of a known name, and names that are nearly right, with a hint.
+
+    ``given`` are parameters besides mean and std, of which only SciPy's have any.
+    """
+    if base in known and given:
+        raise InputError(
+            f"distribution {base} must have no parameters but mean and std, got "
+            f"{', '.join(given)}"
+        )
+    if base not in known and (base in OF_SCIPY or base in WITHOUT_VARIANCE):
+        hint = f"that of SciPy is {SCIPY}{base}"
+        if base in WITHOUT_VARIANCE:
+            hint = "it has no variance; student_t3, student_t5, scipy.t(df=2.5) and "
+            hint += "scipy.pareto(b=3) have one, and heavy tails"
+        raise InputError(
+            f"distribution must be one of {', '.join(known)}, got {base!r}: {hint}"
+        )
 
 
 #: A function (generator, shape) -> entries of that shape.
@@ -491,6 +514,8 @@ OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
     "t": lambda p: p["df"],
 }
 SCIPY = "scipy."
+#: Distributions that are asked for and cannot be standardised.
+WITHOUT_VARIANCE = ("cauchy", "levy")
 
 
 @lru_cache(maxsize=256)

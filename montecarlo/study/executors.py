@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import PROJECT, look_up
+from montecarlo.names import look_up
 
 T = TypeVar("T")
 #: Positional arguments of the function that a worker calls.
@@ -129,10 +129,14 @@ def check_executor(
     """
     if kind is not None:
         look_up("executor", kind, EXECUTORS)
+    if kind == DASK and importlib.util.find_spec("distributed") is None:
+        raise InputError(
+            f"executor {DASK} is an extra: in a checkout, pip install -e '.[cluster]'"
+        )
     if (kind == DASK) != (scheduler is not None):
         raise InputError(
-            f"scheduler must be given for executor {DASK}, and for no other, got "
-            f"executor {kind!r} and scheduler {scheduler!r}"
+            f"scheduler must be given for executor {DASK} (--scheduler tcp://HOST:PORT)"
+            f", and for no other, got executor {kind!r} and scheduler {scheduler!r}"
         )
     if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
         raise InputError(
@@ -140,11 +144,6 @@ def check_executor(
         )
     if kind == DASK and jobs is not None:
         raise InputError(f"jobs must be left out with executor {DASK}, got {jobs}")
-    if kind == DASK and importlib.util.find_spec("distributed") is None:
-        raise InputError(
-            f"executor {DASK} needs the [cluster] extra, which is not installed: "
-            f"python -m pip install '{PROJECT}[cluster]'"
-        )
 
 
 def make_executor(

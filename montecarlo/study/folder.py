@@ -121,7 +121,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     run = _load(folder / RUN_FILE)
     if run is None:
         raise InputError(
-            f"results must have a readable {RUN_FILE}, got {str(folder)!r}"
+            f"results must have a readable {RUN_FILE}, got none in "
+            f"{str(folder.absolute())!r}"
         )
     program, schema = run["program"], run["schema"]
     if (program, schema) != ("montecarlo", SCHEMA):

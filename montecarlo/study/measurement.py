@@ -224,7 +224,7 @@ def request_row(
             raise InputError(f"{name} must be a single value, got {show(value)}")
     if n_keys is not None and str(options["quantity"]) in PAIR_QUANTITIES:
         raise InputError(
-            f"keys must be left out for {options['quantity']}, a quantity of pairs, "
+            f"n_keys must be left out for {options['quantity']}, a quantity of pairs, "
             f"got {show(n_keys)}"
         )
     return request_rows(d_k, () if n_keys is None else n_keys, options)
@@ -320,8 +320,6 @@ def _texts(name: str, value: object) -> list[str]:
     it.
     """
     texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
-    if not texts:
-        raise InputError(f"{name} must name at least one, got none")
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
 
 
@@ -641,7 +639,8 @@ def _list_of(name: str, value: object) -> list[object]:
     Raises
     ------
     InputError
-        If the list is too long, which may be infinite, or is a mapping or bytes.
+        If the list is empty or too long, which may be infinite, or is a mapping or
+        bytes.
     """
     if isinstance(value, Mapping | bytes | bytearray):
         raise InputError(f"{name} must be a value or a list, got {show(value)}")
@@ -650,6 +649,8 @@ def _list_of(name: str, value: object) -> list[object]:
     elements = list(islice(value, MOST_POINTS + 1))
     if len(elements) > MOST_POINTS:
         raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
+    if not elements and name != "n_keys":  # of which pairs have none
+        raise InputError(f"{name} must have at least one value, got none")
     return elements
 
 
@@ -661,6 +662,9 @@ def _spellings(value: object) -> dict[str, object]:
     """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):
+        if callable(one):
+            ways = "a number, a name or a formula as text, such as '2*d_k^0.6'"
+            raise InputError(f"divisor must be {ways}, got {show(one)}")
         text = one if isinstance(one, str) else repr(require_number("divisor", one))
         spellings.setdefault(name_divisor(text), one)
     return spellings

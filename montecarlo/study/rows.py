@@ -15,7 +15,7 @@ for a row that is read but was not requested.
 
 from collections.abc import Iterable, Mapping
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.attention.number_formats import ALL_FORMATS, SOFTMAXES
 from montecarlo.attention.quantities import QUANTILE_RATIO, QUANTITIES, SHARE_ABOVE
 from montecarlo.errors import InputError
@@ -83,11 +83,14 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
     quantity = QUANTITIES[key.quantity]
     if reason := reason_missing(point, key):
         raise InputError(f"{quantity.name} {reason}")
+    divisors = map(parse_divisor, key.divisor.split("/"))
+    if not point.has_rows and any(one.needs_keys for one in divisors):
+        raise InputError(f"divisor must have no n for pairs, got {key.divisor}")
     for part, known in _KNOWN.items():
         others = {name: key._replace(**{part: name}) for name in known}
         possible = [name for name, other in others.items() if has_row(point, other)]
         if possible and part == "summary" and quantity.grid and "/" not in key.divisor:
-            possible.append(ANY_QUANTILE)
+            possible.append(f"{ANY_QUANTILE} between 0 and 100")
         if possible:
             names = dict.fromkeys(possible)
             look_up(f"{part} of {key.quantity}", getattr(key, part), names)

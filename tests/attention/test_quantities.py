@@ -9,6 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from montecarlo.attention import quantities
 from montecarlo.attention.gradients import element_gradient
 from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
 from montecarlo.attention.quantities import (
@@ -21,6 +22,14 @@ from montecarlo.attention.quantities import (
 from montecarlo.attention.softmax import measure_gaps, softmax_rows
 
 D_K = 8
+
+
+def test_a_name_keeps_its_capital(monkeypatch):
+    """Of a docstring that becomes words; the first letter of others is small."""
+    monkeypatch.setattr(quantities, "_TABLE", [])
+    for begun, words in (("Q of a row.", "Q of a row"), ("Sum.", "sum")):
+        function = type("made", (), {"__doc__": begun})
+        assert quantities._rows("x")(function).words == words
 
 
 def means_of(queries, keys):

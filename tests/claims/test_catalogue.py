@@ -117,13 +117,13 @@ NAN = math.nan
 #: Change of the check, field that the message must name, and what else it must say.
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
-    ({"quantity": None}, "quantity", "missing"),
+    ({"quantity": None}, "quantity", "must be given"),
     ({"summary": "median"}, "summary", "value"),
     ({"relation": "equal"}, "relation", "there are equals, at_least"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
     ({"relation": "between"}, "relation", "high and low"),
     ({"low": None}, "relation", "got none"),
-    ({"low": "much"}, "low", "one-hot"),
+    ({"low": "much"}, "low", "unless it is a number or"),
     ({"low": NAN}, "low", "1e+30"),
     ({"low": {"d_k_power": 1e3}}, "low.d_k_power", "4"),
     ({"low": {"n_keys_power": 1.0}}, "low.n_keys_power", "must be 0"),

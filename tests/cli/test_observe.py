@@ -285,4 +285,4 @@ def test_files_count_once(tmp_path, capsys):
     options = ["--axes", "sequence,token,d", "--quiet"]
     options += ["--output", str(tmp_path / "o")]
     assert main([str(tmp_path / "a.npz")] * 2 + options) == 2
-    assert "files must be different ones" in capsys.readouterr().err
+    assert "files must differ" in capsys.readouterr().err

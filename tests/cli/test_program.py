@@ -40,6 +40,9 @@ def test_commands_are_listed_with_a_line_each(capsys):
         ("measure entropy", "arguments"),
         ("measure --seed", "--seed"),
         ("judge", "FILE.toml"),
+        ("judge --list", "--list must stand alone"),
+        ("report --row x", "It is one of measure"),
+        ("measure --quantity entropy --keys 1", " keys must"),
         ("--list divisors --seed 3", "--seed"),
     ],
 )

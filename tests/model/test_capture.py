@@ -81,6 +81,8 @@ def test_layers_of_other_sizes_are_named(tmp_path):
     assert read.heads() == captured.models([1])[0].heads()
     with pytest.raises(InputError, match="layers must be among 0 to 1, got 2"):
         captured.save(tmp_path / "some.npz", [2])
+    with pytest.raises(InputError, match=r"path must end in .npz, got .*some.txt"):
+        captured.save(tmp_path / "some.txt", [1])
     assert len(captured.applied_scale()) == 2 * 4
     assert compare(captured, captured).first is None
     with pytest.raises(AssertionError) as error:
@@ -101,5 +103,5 @@ def test_nothing_recorded_is_said():
     """A model that computes attention by itself has nothing to show."""
     with capture(torch.nn.Linear(4, 4)) as captured:
         pass
-    with pytest.raises(InputError, match="got none: give arrays that a hook keeps"):
+    with pytest.raises(InputError, match="got none that ran in the block"):
         captured.applied_scale()

@@ -79,8 +79,8 @@ def test_axes_of_arrays_can_be_named():
         assert_attention_scale(arrays, expect, axes=axes)
     with pytest.raises(AssertionError, match="no"):
         assert_attention_scale(arrays, "1.07*sqrt(d_k)", axes=axes)
-    with pytest.raises(InputError, match=r"expect must be one of .*divisor must"):
-        assert_attention_scale(arrays, "root", axes=axes)
+    with pytest.raises(InputError, match=r"one of config, .*; got 'sqr'. Did you"):
+        assert_attention_scale(arrays, "sqr", axes=axes)
 
 
 @pytest.mark.parametrize(

@@ -243,12 +243,14 @@ def test_other_sizes_are_refused():
     for name, sizes in (
         ("layers", np.s_[:, :1]),
         ("sequences", np.s_[:1]),
-        ("queries and keys", np.s_[..., :20, :]),
+        ("tokens: numbers of queries and keys", np.s_[..., :20, :]),
     ):
         smaller = {n: array[sizes] for n, array in reference.items()}
         smaller["weights"] = smaller["weights"][..., : smaller["k"].shape[-2]]
         with pytest.raises(InputError, match=f"must have the reference's {name}"):
             compare(smaller, reference)
+    with pytest.raises(InputError, match=r"^reference must be what"):
+        compare(reference, None)
 
 
 def test_windows_of_the_wrong_layers():

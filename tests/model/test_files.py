@@ -104,7 +104,7 @@ NO_NUMBERS = "must hold arrays of numbers, .*, got"
 def bad_files(folder):
     """Yield names, files and what the line that refuses them says."""
     for suffix, message in (
-        ("npz", NO_NUMBERS),
+        ("npz", "^text.npz is not an .npz file"),
         ("csv", "file must end in .npz or .pt, got .*: np.savez"),
     ):
         text = folder / f"text.{suffix}"
@@ -115,16 +115,12 @@ def bad_files(folder):
     yield "objects", write_npz(folder, "trap.npz", q=trap, k=K), "allow_pickle"
     whole = write_npz(folder, "whole.npz", q=Q.astype(int), k=K)
     yield "whole numbers", whole, "must hold floating-point numbers"
-    single = folder / "single.npz"
-    with single.open("wb") as file:
-        np.save(file, Q)
-    yield "one array", [single], "must hold arrays by their names"
     other = write_npz(folder, "names.npz", query=Q, key=K)
     yield "other names", other, "arrays q and k, and weights, .*got .*query"
     (path,) = write_npz(folder, "cut.npz", np.savez, q=Q, k=K)
     path.write_bytes(path.read_bytes()[:-200])
     yield "cut off", [path], NO_NUMBERS
-    yield "the same", other * 2, "files must be different ones"
+    yield "the same", other * 2, "files must differ"
 
 
 def test_tensors_of_torch_are_read(tmp_path):

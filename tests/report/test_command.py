@@ -134,9 +134,6 @@ REFUSED = """
 --from PATH/observed | those of a report, got an observation
 --from FINISHED --seed 2 | --from must stand without --seed, got 2
 --from FINISHED --preset quick | --from must stand without --preset
---from FINISHED --jobs 2 | --from must stand without --jobs
---from FINISHED --executor threads | --from must stand without --executor
---from FINISHED --config study.toml | --from must stand without --config
 --from FINISHED --fresh | --from must stand without --fresh
 --from FINISHED --only linear-varianc | Did you mean 'linear-variance'
 --from FINISHED --only linear-variance --output FINISHED | files that are not written

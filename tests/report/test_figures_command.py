@@ -141,7 +141,6 @@ REFUSED = """
 --format svg,gif | format must be one of svg, pdf, png; got 'gif'
 --theme drak | theme must be .* Did you mean 'dark'
 --lang xx | language must be
---seed 2 | --from must stand without --seed, got 2
 --output REPORT | --output must name another folder
 --output MINE | mine.txt
 """

@@ -70,17 +70,16 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
     [
         ("proceses", None, None, "executor"),
         ("tcp://localhost:8786", None, None, "executor"),
-        ("dask", None, None, "scheduler"),
+        ("dask", None, None, r"scheduler must .* \(--scheduler tcp://HOST:PORT\)"),
         (None, None, "tcp://localhost:8786", "scheduler"),
         ("threads", None, "tcp://localhost:8786", "scheduler"),
         ("dask", None, "localhost", "scheduler"),
-        ("dask", None, "tls://localhost", "scheduler"),
         ("dask", 2, "tcp://localhost:8786", "jobs"),
     ],
 )
 def test_what_there_is_not_is_refused(kind, jobs, scheduler, named):
     """In one line that begins with the argument."""
-    with pytest.raises(InputError, match=f"^{named} must ") as caught:
+    with pytest.raises(InputError, match=f"^{named}") as caught:
         check_executor(kind, jobs, scheduler)
     assert "\n" not in str(caught.value)
 

@@ -14,6 +14,7 @@ from montecarlo.attention.quantities import (
     quantile_level,
 )
 from montecarlo.report.language.catalogues import Language, localise
+from montecarlo.report.language.numbers import lay_out
 from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
 
@@ -102,6 +103,9 @@ def _estimate(result: Measurement, language: Language) -> str:
     low = number(result.ci_low, ROUND_FLOOR)
     high = number(result.ci_high, ROUND_CEILING)
     if not result.is_all_or_none:
+        layout = lay_out(result.estimate, result.digits)
+        if result.std_error > 0.0 and not (result.factor or layout.exponent):
+            value += f" ± {language.numbers.text(result.std_error, layout.decimals)}"
         return say(
             "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s "
             "confidence interval from %(low)s to %(high)s.",

@@ -3,6 +3,7 @@
 The HTML comes from the package's templates, rendered with the LaTeX of each formula.
 The Markdown is CommonMark with tables and with formulas between dollar signs.  GitHub
 reads it, and MkDocs with the extensions tables, md_in_html and pymdownx.arithmatex.
+Formulas of errata alone are in the notation of their text, into which they are pasted.
 """
 
 import re
@@ -265,9 +266,11 @@ def render_markdown_erratum(
 ) -> str:
     """Return an erratum as Markdown, with the formula delimiters of its text.
 
-    ``link`` maps an address in the erratum to the one in the file.
+    A comment at the beginning names them.  ``link`` maps an address in the erratum to
+    the one in the file.
     """
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
     before, after = erratum.text.formula.split("…")
     text = to_markdown(read_html(page), link)
-    return _FORMULA.sub(lambda found: f"{before}{found[1]}{after}", text)
+    text = _FORMULA.sub(lambda found: f"{before}{found[1]}{after}", text)
+    return f"<!-- formulas as in the text: {erratum.text.formula} -->\n\n{text}"

@@ -29,6 +29,7 @@ from montecarlo.report.content.texts import (
     make_errata,
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.render.markdown import render_markdown_erratum
 from montecarlo.report.render.pages import render
 from tests.report.conftest import words
 
@@ -184,7 +185,7 @@ def test_entry_says_what_it_has_to(report):
 
 
 def test_errata_name_the_file_of_their_text(report):
-    """Its title as well: who has the file finds its corrections."""
+    """Its title as well: who has the file finds its corrections, and its notation."""
     texts = {text.key: text for text in read_catalogue().text}
     assert all(text.file.endswith(".txt") and text.title for text in texts.values())
     for found in report.contents.errata:
@@ -192,6 +193,8 @@ def test_errata_name_the_file_of_their_text(report):
         language = read_language(text.language)
         page = render("erratum", report.contents, language, erratum=found)
         assert f">{text.title}</cite> (<code>{text.file}</code>)" in page
+        pasted = render_markdown_erratum(report.contents, language, found)
+        assert text.formula in pasted.splitlines()[0]
 
 
 def test_a_text_without_anything_to_replace_has_no_erratum(report):

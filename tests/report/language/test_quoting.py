@@ -25,11 +25,14 @@ def entropy():
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_a_paragraph_holds_what_is_quoted(entropy, code):
-    """Estimate, interval and exact value with the language's sign, command, source."""
+    """Estimate, its error, interval and exact value with the language's sign, command,
+    source.
+    """
     told = quote(entropy, read_language(code), "montecarlo --seed 1")
     found = re.findall(rf"\d\{SIGNS[code]}\d+", told.split("`")[0])
     numbers = [float(one.replace(",", ".")) for one in found]
-    wanted = [entropy.estimate, entropy.ci_low, entropy.ci_high, entropy.reference]
+    wanted = [entropy.estimate, entropy.std_error, entropy.ci_low, entropy.ci_high]
+    wanted.append(entropy.reference)
     assert numbers == pytest.approx(wanted, abs=0.05 * entropy.std_error)
     assert "`montecarlo --seed 1`" in told
     assert "$d_k = 4$" in told

@@ -29,8 +29,12 @@ def pattern_of(message):
     return re.compile(WRITTEN.join(pieces))
 
 
-#: What is said of a claim without a finding that holds: a badge, and counts.
-COUNTED = re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern})?$")
+#: What is said of a claim without a finding that holds: a badge, and counts; on a line
+#: those that are not 0, without the words.
+COUNTED = {
+    "finding": re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern}|–)?$"),
+    "found": re.compile(r"^(((supported|refuted|undecided): [1-9]\d*(, |$))*|–)$"),
+}
 
 
 def numbers_of(message, record, kind):
@@ -90,7 +94,7 @@ def strays(page, report, claims):
     for place, kind, element in asserting(page):
         said = [one for one in held if one[:2] == (place, kind)]
         shown_words = words(element)
-        if kind in {"finding", "found"} and not said and COUNTED.search(shown_words):
+        if kind in COUNTED and not said and COUNTED[kind].search(shown_words):
             continue
         shown = [number.value for number in page.numbers(element)]
         if not any(
