@@ -17,8 +17,8 @@ from montecarlo.attention.masks import ENDS
 from montecarlo.attention.number_formats import (
     FLOAT8,
     FLOAT8_SOFTMAX,
-    combinations,
-    compared_rows,
+    format_ways,
+    n_compared_rows,
 )
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
@@ -113,7 +113,7 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
         if has_meaning(quantity, point):
             yield from _row_quantity_keys(quantity, divisors)
     with_formats = point.formats and not point.is_masked
-    for number_format, softmax in combinations(point.shape[1]) if with_formats else ():
+    for number_format, softmax in format_ways(point.shape[1]) if with_formats else ():
         for name in FORMAT_QUANTITIES:
             for divisor in divisors:
                 yield RowKey(divisor, name, "mean", number_format.name, softmax)
@@ -261,7 +261,7 @@ class Summaries:
         For the summaries ``first`` and ``last``, over that row of each replicate.
         """
         shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
-        n_rows = compared_rows(*shape) if in_format else shape[0]
+        n_rows = n_compared_rows(*shape) if in_format else shape[0]
         column = _column_name(key)
         if key.summary in ENDS:
             n_rows, column = 1, end_column(column, key.summary)
@@ -369,7 +369,7 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
     if quantity in FORMAT_QUANTITIES:
         if point.is_masked:
             return f"is not computed under a mask, got {point.mask.name}"
-        ways = {(one.name, way) for one, way in combinations(point.shape[1])}
+        ways = {(one.name, way) for one, way in format_ways(point.shape[1])}
         ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
         if point.formats and (number_format, softmax) in ways:
             return ""

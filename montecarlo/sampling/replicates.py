@@ -25,8 +25,8 @@ from montecarlo.attention.masks import query_blocks
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NUMBER_FORMATS,
-    compared_rows,
     exponentials_in,
+    n_compared_rows,
     softmax_in,
     weights_in,
 )
@@ -206,10 +206,8 @@ def score_blocks(
         normal, shape = DISTRIBUTIONS["gaussian"].draw, (n_keys, point.d_k)
         return _stack([normal(stream(seed, point, i, name), shape) for i in indices])
 
-    vectors = [
-        stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices
-    ]
-    vector = np.stack(vectors).astype(np.float32)
+    drawn = [stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices]
+    weight_gradient = np.stack(drawn).astype(np.float32)
     values, grad_output = draw("values"), draw("by_output")
     for block in query_blocks(point.mask, point.shape, point.queries_at_once):
         q, k = queries[:, block.queries], keys[:, block.keys]
@@ -220,7 +218,7 @@ def score_blocks(
             keys=k,
             gain=gain,
             scores=q @ k.transpose(0, 2, 1),
-            vector=vector[..., block.keys],
+            weight_gradient=weight_gradient[..., block.keys],
             values=values[:, block.keys],
             grad_output=grad_output[:, block.queries],
         )
@@ -408,7 +406,7 @@ def row_values(
     """
     size, stacks, products = _stack_size(point), [], []
     has_formats = any(FORMAT_SIGN in name for _, name in columns.means)
-    n_compared = compared_rows(*point.shape)
+    n_compared = n_compared_rows(*point.shape)
     for first in range(0, len(indices), size):
         some = indices[first : first + size]
         matrices = [draw_matrices(point, seed, index) for index in some]
