@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from montecarlo.claims.catalogue import read_own_catalogue, within
+from montecarlo.claims.catalogue import at_place, read_own_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
@@ -69,11 +69,11 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
         unknown, or a formula is malformed.
     """
     catalogue, content = read_own_catalogue(path)
-    with within(f"{path.name}, field language"):
+    with at_place(f"{path.name}, field language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
         own = words_by_language(words, catalogue.language)
         for code, text in own.items() if isinstance(own, dict) else ():
-            with within(f"{path.name}: {place}, field {code}"):
+            with at_place(f"{path.name}: {place}, field {code}"):
                 typeset_own_words(code, text)
     return catalogue, content
