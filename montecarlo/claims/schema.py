@@ -409,7 +409,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
-        """Return the SHA-256 of catalogue and table of words together, as hex digits."""
+        """Return a SHA-256 of the catalogue with the table of words, in hex digits."""
         judged_by = msgspec.json.encode((self, list(read_words().values())))
         # default masks are left out: digests of catalogues older than masks stay valid
         judged_by = judged_by.replace(b',"mask":["none"]', b"")

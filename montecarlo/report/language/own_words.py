@@ -19,15 +19,16 @@ from montecarlo.report.language.formulas import prose
 #: Name of the copy of the user's file in the folder of a report.
 OWN_FILE = "claims.toml"
 
-#: A message, or a user's text by code of the language.
+#: A message to be translated, or a user's text: code of a language -> wording.
 Shown = str | dict[str, str]
 
 
 def words_by_language(words: Words, language: str | None) -> Shown:
-    """Return a text of a catalogue: a message, or its wordings by language code.
+    """Return a text of a catalogue as pages take it: a message, or its wordings.
 
-    ``language`` is `Catalogue.language`: None if texts are messages.  Otherwise it is
-    the language of a plain string, and the first of several wordings.
+    ``language`` is `Catalogue.language`.  If it is None, texts are messages, and are
+    returned as they are.  Otherwise the result is a dict, code of a language ->
+    wording; a plain string is in ``language``, which comes first.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}
@@ -36,9 +37,9 @@ def words_by_language(words: Words, language: str | None) -> Shown:
 
 
 def choose_text(words: dict[str, str], code: str) -> tuple[str, str]:
-    """Return (language code, text) of the wording for ``code``, or of the first.
+    """Return (language code, text) of the wording in a language, else of the first.
 
-    ``words`` has wordings by language code.
+    ``words`` maps codes of languages to wordings, ``code`` is that of the language.
     """
     return (code, words[code]) if code in words else next(iter(words.items()))
 
