@@ -3,12 +3,12 @@
 >>> import numpy as np
 >>> from montecarlo.model.scales import applied_scale
 >>> rng = np.random.default_rng(1)
->>> q, k = rng.normal(size=(2, 16, 8))
->>> weights = np.exp(q @ k.T / 4)
+>>> q, k = rng.normal(size=(2, 16, 64))
+>>> weights = np.exp(q @ k.T / 16)
 >>> weights /= weights.sum(axis=1, keepdims=True)
 >>> frame = applied_scale(q, k, weights=weights, axes=("token", "d"))
 >>> round(float(frame.implied_divisor[0]), 6), frame.known[0]
-(4.0, '2 sqrt(d_k)')
+(16.0, '2 sqrt(d_k)')
 """
 
 import math
