@@ -43,7 +43,7 @@ from montecarlo.estimation.estimates import (
 from montecarlo.estimation.intervals import (
     MOST_SKEWED,
     POINTWISE,
-    Moments,
+    EstimateMoments,
     interval_ends,
     jackknife_moments,
 )
@@ -324,7 +324,7 @@ def means_of(
 
 def moments_of(
     bank: Bank, key: RowKey, indices: Indices, scale: Scale | None = None
-) -> Moments:
+) -> EstimateMoments:
     """Return what intervals of means, and of functions of means, are made of."""
     names, function = means_of(bank, key)
     columns, n = columns_at(bank.point).means, indices.shape[1]
@@ -342,11 +342,11 @@ def moments_of(
     agree = variance <= AGREE * second
     variance = np.where(agree, 0.0, variance)
     skewness = np.where(agree, 0.0, about_mean / np.where(agree, 1.0, variance**1.5))
-    return Moments(centre + first, np.sqrt(variance / (n - 1)), skewness)
+    return EstimateMoments(centre + first, np.sqrt(variance / (n - 1)), skewness)
 
 
 def mean_ends(
-    moments: Moments, n_replicates: int, error_rate: float
+    moments: EstimateMoments, n_replicates: int, error_rate: float
 ) -> tuple[Array, Array]:
     """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
 

@@ -36,8 +36,8 @@ from montecarlo.attention.gradients import SECULAR_STEPS
 from montecarlo.attention.rows import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
-    costly_rows,
-    query_rows,
+    n_costly_rows,
+    n_query_rows,
 )
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
@@ -256,15 +256,15 @@ def _reduce_further(e: Array, z: Array, v: NDArray[np.float32], k: Array) -> Non
     n_keys = e.shape[1]
     w = v - (np.vecdot(e, v) / z)[:, np.newaxis]
     w *= e
-    pulled = w[: query_rows(n_keys)] @ k
+    pulled = w[: n_query_rows(n_keys)] @ k
     lengths = np.vecdot(w, w), np.vecdot(pulled, pulled)
-    r = e[: costly_rows(SPECTRAL_ROWS, n_keys)]
+    r = e[: n_costly_rows(SPECTRAL_ROWS, n_keys)]
     squares, y = r * r, np.ones(len(r), dtype=np.float32)
     for _ in range(SECULAR_STEPS):
         share = np.reciprocal(2.0 - r)
         terms = squares * share
         y = np.vecdot(terms, share) + terms.sum(axis=1)
-    p = np.exp(-e[: costly_rows(ELEMENT_ROWS, n_keys)].astype(np.float64))
+    p = np.exp(-e[: n_costly_rows(ELEMENT_ROWS, n_keys)].astype(np.float64))
     np.sort(p, axis=1)
     for values in (z, z, z, z, *lengths, y, p * (1.0 - p)):
         place = np.ceil(64.0 * np.log10(values.ravel() + 1.0)).astype(np.intp)
@@ -565,7 +565,7 @@ def works_of(
         width = point.initialisation.width
         entries = width * (m + n + 2 * d_k)
     tokens, weights = _draw(rng, m + n, width), _draw(rng, width, d_k)
-    gaps, e, rows = -np.abs(s), np.empty_like(s), s[: query_rows(n)]
+    gaps, e, rows = -np.abs(s), np.empty_like(s), s[: n_query_rows(n)]
 
     def sums() -> None:
         for _ in range(divisors):

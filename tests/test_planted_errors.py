@@ -85,7 +85,7 @@ def plant_wrong_axis(monkeypatch):
 
     def over_queries(gaps, divisor):
         scores = gaps.rest + (gaps.second + gaps.largest)[..., np.newaxis]
-        softmax.put(scores, gaps.where, gaps.largest)
+        softmax.set_in_rows(scores, gaps.where, gaps.largest)
         scores = scores / divisor
         p = np.exp(scores - scores.max(axis=-2, keepdims=True))
         p /= p.sum(axis=-2, keepdims=True)

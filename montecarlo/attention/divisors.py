@@ -36,7 +36,7 @@ class Product(NamedTuple):
     log_n: float = 0.0
 
     def times(self, other: "Product", sign: float = 1.0) -> "Product":
-        """Return this product times ``other``, or divided by it if ``sign`` is -1."""
+        """Return this product times ``other``; with ``sign`` -1, divided by it."""
         powers = (a + sign * b for a, b in zip(self[1:], other[1:], strict=True))
         factor = (
             self.factor * other.factor if sign > 0.0 else self.factor / other.factor
@@ -90,7 +90,7 @@ _BASES = {
 
 
 def _evaluate(node: ast.expr) -> Product:
-    """Return the product that the syntax tree of a formula denotes.
+    """Return the product that a formula denotes; ``node`` is its syntax tree.
 
     Raises
     ------
@@ -115,9 +115,12 @@ def _evaluate(node: ast.expr) -> Product:
 
 
 def _exponent(node: ast.expr) -> float:
-    """Return the value of the syntax tree of an exponent.
+    """Return the number that an exponent denotes; ``node`` is its syntax tree.
 
-    It is a number, or a quotient of numbers.
+    Raises
+    ------
+    ValueError
+        If it depends on d_k or n.
     """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_exponent(node.operand)
@@ -143,7 +146,7 @@ class Divisor:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether the value depends on n, the number of keys."""
+        """Whether the value depends on n, the number of keys, and not on d_k alone."""
         return any(self.formula[2:])
 
     @property
@@ -269,7 +272,7 @@ def parse_divisor(text: str) -> Divisor:
 
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
-    """Return the divisor with a given formula, cached; see `parse_divisor`."""
+    """Return the divisor that a formula denotes, cached; see `parse_divisor`."""
     source = formula.replace("^", "**") if len(formula) <= MOST_CHARACTERS else ""
     try:
         product = _evaluate(ast.parse(source, mode="eval").body)
@@ -290,9 +293,9 @@ def _parse_formula(formula: str) -> Divisor:
 
 
 def _split_at_slashes(text: str) -> list[str]:
-    """Return the parts of a text between slashes, without spaces around them.
+    """Return the parts of a text between slashes: ``none``, ``sqrt`` of ``none/sqrt``.
 
-    Slashes within parentheses do not separate parts.
+    Slashes within parentheses do not separate parts.  Spaces around parts are removed.
     """
     depth, parts = 0, [""]
     for character in text:

@@ -14,7 +14,7 @@ from montecarlo.attention.softmax import (
     Scores,
     SoftmaxRows,
     add_up,
-    put,
+    set_in_rows,
     widen,
 )
 
@@ -117,7 +117,7 @@ def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
 
 
 def element_gradient(rows: SoftmaxRows) -> Array:
-    """Return p(1 - p) for each key of each row: the diagonal of J.
+    """Return p(1 - p) for each weight p, the diagonal of J, all rows in one axis.
 
     Returns
     -------
@@ -126,20 +126,21 @@ def element_gradient(rows: SoftmaxRows) -> Array:
     """
     p = rows.e * rows.sums.unit[..., np.newaxis]
     elements = p * (1.0 - p)
-    put(elements, rows.gaps.where, rows.sums.s1 / rows.sums.z**2)
+    set_in_rows(elements, rows.gaps.where, rows.sums.s1 / rows.sums.z**2)
     return elements.reshape(*elements.shape[:-2], -1)
 
 
 def differences_to_largest(
-    vector: Scores, gaps: Gaps, n_rows: int | None = None
+    weight_gradient: Scores, gaps: Gaps, n_rows: int | None = None
 ) -> Scores:
-    """Return v minus its value at the key of the largest score, for each row.
+    """Return a gradient by the weights, v, minus its value at each row's largest score.
 
     Parameters
     ----------
-    vector : ndarray, shape (..., 1 or n_queries, n_keys)
-        One v for each replicate or for each row.
+    weight_gradient : ndarray, shape (..., 1 or n_queries, n_keys)
+        v: one for each replicate or for each row.
     gaps : Gaps
+        Of the scores; says at which key the largest of each row is.
     n_rows : int, optional
         Only this number of first rows is returned; by default all.
 
@@ -148,23 +149,26 @@ def differences_to_largest(
     ndarray, shape (..., n_rows, n_keys)
     """
     where = gaps.where[..., :n_rows, np.newaxis]
-    v = np.broadcast_to(vector, (*where.shape[:-1], vector.shape[-1]))
+    v = np.broadcast_to(weight_gradient, (*where.shape[:-1], weight_gradient.shape[-1]))
     return v - np.take_along_axis(v, where, axis=-1)
 
 
 def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
-    """Return J v divided by the second largest weight, for the first rows.
+    """Return J v divided by the second largest weight of the row, for the first rows.
+
+    J v is the gradient with respect to the divided scores, for a gradient v with
+    respect to the weights.
 
     Parameters
     ----------
     rows : SoftmaxRows
     differences : ndarray, shape (..., n_rows, n_keys)
-        Of v, from `differences_to_largest`.
+        v as `differences_to_largest` returns it; its n_rows are the rows evaluated.
 
     Returns
     -------
     ndarray, shape (..., n_rows, n_keys)
-        J v divided by `RowSums.unit`, so that its entries are not all tiny.
+        J v / `RowSums.unit`, whose entries are not all tiny where J is.
 
     Notes
     -----
@@ -177,7 +181,7 @@ def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
     mean = widen(np.vecdot(e, differences)) / z  # Σ' p u over the unit
     product = differences - (second * mean).astype(differences.dtype)[..., np.newaxis]
     product *= e
-    put(product, rows.gaps.where[..., :n_rows], -mean)
+    set_in_rows(product, rows.gaps.where[..., :n_rows], -mean)
     return product
 
 

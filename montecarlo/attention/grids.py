@@ -51,37 +51,47 @@ class LogGrid:
 
     @property
     def open_bins(self) -> tuple[int, ...]:
-        """Indices of the bins that also hold values outside of the grid.
+        """Indices of the bins that also count values outside of the grid: one or two.
 
-        A top leaves none above, and scores are never so small that the bins next to
-        zero of a signed grid contain any.
+        The first bin after that of zero, and the last unless there is a top; on a
+        signed grid the first and the last, since scores are never so small that the
+        bins next to zero contain values outside.
         """
         first = 0 if self.signed else 1
         return (first,) if math.isfinite(self.top) else (first, self.n_bins - 1)
 
     @property
-    def _places(self) -> Array:
-        """Number of bins between that of zero and each of ``ends``, shape (n_ends,)."""
+    def _end_bins(self) -> Array:
+        """Number of bins up to each of ``ends``, that of zero not counted.
+
+        Shape (n_ends,); the first is 0.
+        """
         widths = np.diff(self.ends) * self.per_decade
         return np.concatenate([np.zeros(1), np.cumsum(widths).round()])
 
     @property
     def _n_sizes(self) -> int:
-        """Number of bins for absolute values, including that of zero."""
+        """Number of bins for absolute values, including that of zero.
+
+        It is `n_bins` unless the grid is signed.
+        """
         if math.isinf(self.top):
-            return 1 + int(self._places[-1])
+            return 1 + int(self._end_bins[-1])
         return 1 + math.ceil(self._half + DECADES * self.per_decade[-1])
 
     @property
     def _half(self) -> float:
-        """Bin index of the value top/2, a fraction if that is inside a bin."""
-        return float(np.interp(math.log10(0.5 * self.top), self.ends, self._places))
+        """Bin index of the value top/2, with a fraction if that is inside a bin.
+
+        Only for a finite top.
+        """
+        return float(np.interp(math.log10(0.5 * self.top), self.ends, self._end_bins))
 
     def bins(self, values: Array) -> Bins:
         """Return the bin index of each value: integers from 0 to ``n_bins - 1``."""
         sizes = np.abs(values) if self.signed else values
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = np.asarray(np.interp(np.log10(sizes), self.ends, self._places))
+            place = np.asarray(np.interp(np.log10(sizes), self.ends, self._end_bins))
             if math.isfinite(self.top):
                 near = values > 0.5 * self.top
                 distance = np.maximum(2.0 - 2.0 * (values[near] / self.top), 0.0)
@@ -96,8 +106,8 @@ class LogGrid:
 
     def edges(self) -> Array:
         """Return the upper edge of each bin, shape (n_bins,); 0 for the bin of zero."""
-        places = np.arange(1.0, self._places[-1] + 1.0)
-        ends = 10.0 ** np.interp(places, self._places, self.ends)
+        places = np.arange(1.0, self._end_bins[-1] + 1.0)
+        ends = 10.0 ** np.interp(places, self._end_bins, self.ends)
         edges: Array = np.concatenate([np.zeros(1), ends])
         if self.signed:
             return np.concatenate([-edges[-2::-1], edges])

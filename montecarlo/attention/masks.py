@@ -44,7 +44,10 @@ class Mask:
         return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:
-        """Return the number of keys visible to the last query, which sees the most."""
+        """Return the largest number of keys visible to a query: that of the last one.
+
+        ``n_keys`` is the number of all keys.
+        """
         return self.width or n_keys
 
 
@@ -83,8 +86,8 @@ class QueryBlock(NamedTuple):
     queries, keys : slice
         Their positions.
     hidden : tuple of (slice, ndarray of bool)
-        Ranges of columns of the scores of the block, each with a mask that is True
-        where a score is hidden; shape (n_queries, n_columns).
+        Ranges of columns of the scores of the block, each with an array that is True
+        where a score is hidden; shape (n_queries, n_columns).  Empty without a mask.
     n_visible : ndarray of int, shape (n_queries,)
         Number of keys visible to each query.
     """
@@ -95,11 +98,12 @@ class QueryBlock(NamedTuple):
     n_visible: NDArray[np.intp]
 
     def hide(self, scores: NDArray[np.floating], value: float) -> None:
-        """Set the hidden scores to a value, in place.
+        """Set the hidden scores to ``value``, in place.
 
         Parameters
         ----------
         scores : ndarray, shape (..., n_queries, n_keys)
+            Of the block's queries and keys alone.
         value : float
         """
         for columns, hidden in self.hidden:

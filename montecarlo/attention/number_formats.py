@@ -67,11 +67,12 @@ class NumberFormat:
 
     @cached_property
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
-        """Two integers from which `round` computes the bits of an anchor (see below).
+        """Two integers with which `round` computes an anchor: (smallest power, lift).
 
-        They are the bits of 2**least_exponent, and the number to add to those of a
-        power of 2.  The anchor of a number is 1.5 times 2**(53 - bits) times its power
-        of 2.  Adding the anchor and subtracting it rounds the number to the format.
+        The first has the bits of 2**least_exponent as a float64.  The second is added
+        to the bits of the power of 2 of a number, which gives those of its anchor:
+        1.5 times 2**(53 - bits) times that power.  Adding the anchor to the number and
+        subtracting it again rounds the number to the format.
         """
         lift = (53 - self.bits << 52) + (1 << 51)
         return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)
@@ -124,7 +125,7 @@ ALL_FORMATS = NUMBER_FORMATS | FLOAT8
 
 
 def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Array:
-    """Return the weights of rows of divided scores, computed in a number format.
+    """Return the softmax weights of divided scores, computed in a number format.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
 def exponentials_in(
     scores: Array, number_format: NumberFormat, *, shifted: bool
 ) -> Array:
-    """Return the exponentials of divided scores, computed in a number format.
+    """Return the exponentials of divided scores, each step rounded to a number format.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def exponentials_in(
 
 
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
-    """Return softmax weights, exponentials divided by their sum, in a number format.
+    """Return softmax weights, exponentials over their sum, rounded to a number format.
 
     Parameters
     ----------
@@ -184,6 +185,7 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
     Returns
     -------
     ndarray, shape (..., n_keys)
+        As float64; NaN or infinite, or all 0, where the format overflows.
     """
     rounded = number_format.round
     if number_format.storage_only:
@@ -212,16 +214,20 @@ def _sum_in(values: Array, number_format: NumberFormat) -> Array:
         return np.where(total > number_format.largest, np.inf, total)
 
 
-def compared_rows(n_queries: int, n_keys: int) -> int:
-    """Return how many rows of a replicate are also computed in number formats."""
+def n_compared_rows(n_queries: int, n_keys: int) -> int:
+    """Return the number of rows of a replicate that are also computed in formats.
+
+    At least 1 and at most `FORMAT_ROWS`; fewer where rows are long.
+    """
     return max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys, n_queries))
 
 
-def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
-    """Return the number formats and ways of softmax that are computed for n keys.
+def format_ways(n_keys: int) -> list[tuple[NumberFormat, str]]:
+    """Return the pairs (number format, way of softmax) that are computed for n keys.
 
-    One pair for each combination; sums that are emulated term by term are left out for
-    rows of more than `MOST_STEPS` keys.
+    A way is one of `SOFTMAXES`.  All pairs of `NUMBER_FORMATS` and `SOFTMAXES`, except
+    that for more than `MOST_STEPS` keys those are left out whose sums are emulated term
+    by term.
     """
     return [
         (number_format, softmax)
@@ -232,10 +238,10 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
 
 
 def overflows(weights: Array) -> Array:
-    """Return 1 for each row in which a softmax overflowed, else 0.
+    """Return 1.0 for each row of weights in which softmax overflowed, else 0.0.
 
-    If an exponential overflows, a weight is not finite; if the sum does, all weights
-    are 0.
+    If an exponential overflows, a weight is not finite; if only the sum does, all
+    weights are 0.
 
     Parameters
     ----------
@@ -250,9 +256,17 @@ def overflows(weights: Array) -> Array:
 
 
 def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights in each row over its number of keys.
+    """Return the number of different weights of each row over its number of keys.
 
-    Shapes are those of `overflows`; weights that are not finite count as 0.
+    From 1/n to 1; weights that are not finite count as 0.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (..., n_keys)
+
+    Returns
+    -------
+    ndarray, shape (...)
     """
     ordered = np.sort(np.where(np.isfinite(weights), weights, 0.0))
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)

@@ -1,9 +1,9 @@
 """The table of quantities that are estimated from sampled attention scores.
 
 A new quantity is one function with a decorator that states its kind, its symbol and its
-summaries.  The name of the function is that of the quantity, and its docstring is the
-description that tables and pages show, a message that is translated.  There are three
-kinds:
+summaries.  The name of the function is that of the quantity, and the first line of its
+docstring is the description that tables and pages show, a message that is translated;
+what stands below it is for readers of the code.  There are three kinds:
 
 pairs
     Functions of moments of the raw scores q·k over all pairs of a block.  For a
@@ -65,19 +65,25 @@ SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: which is at most 2.  Frobenius, squared: at most a - a² with a = Σ p², as Σ p³ ≥ a².
 MOST_SPECTRAL = MOST_FROBENIUS = 0.5
 
-#: Means over a block of pairs, from which the quantities of pairs are computed: of the
-#: entries of q and k, of the scores s and of powers of these; ``gap`` is the share of
-#: scores up to `GAP_AT` standard deviations minus `GAP_NORMAL`.
+#: Means over the pairs of a replicate, from which the quantities of pairs are computed:
+#: of the entries of q and k and of their squares, of the scores s = q·k, of |s| and of
+#: powers of s; ``gap`` is the share of scores up to `GAP_AT` standard deviations minus
+#: `GAP_NORMAL`.
 PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4", "gap")
 #: Standardised score x at which the distribution function of a score differs most from
 #: the normal one: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
 GAP_AT = 0.742
 GAP_NORMAL = 0.5 * math.erfc(-GAP_AT / math.sqrt(2.0))
-Means = Mapping[str, Array]
+#: Arrays of one shape by their names in `PAIR_MEANS`: one value for each replicate, or
+#: for each set of replicates that they are means over.
+PairMeans = Mapping[str, Array]
 
 
 class Scale(NamedTuple):
-    """A transformation for intervals: an increasing function and its inverse."""
+    """A transformation for intervals: an increasing function and its inverse.
+
+    An interval is symmetric on the transformed scale, and ``back`` returns its ends.
+    """
 
     forward: Callable[[Array], Array]
     back: Callable[[Array], Array]
@@ -154,12 +160,11 @@ class Quantity:
     by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
-        """Return the grid for counting row values at ``n_keys`` keys, None without one.
+        """Return the grid on which values of rows of ``n_keys`` keys are counted.
 
-        Its top is the end of the range of the quantity.
-
-        Near the top, values are counted by their distance to it, so that nearly uniform
-        rows are distinguished as finely as nearly one-hot ones.
+        Its top is the upper end of the range of the quantity.  Near the top, values are
+        counted by their distance to it, so that nearly uniform rows are distinguished
+        as finely as nearly one-hot ones.  None for a quantity without quantiles.
         """
         return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
 
@@ -169,13 +174,14 @@ class Quantity:
 
     @property
     def divided(self) -> bool:
-        """Whether the divisor changes the value."""
+        """Whether the value depends on the divisor of the scores."""
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return the divisor in a row's key: ``name``, or ``none`` if it has no effect.
+        """Return the divisor under which tables list this quantity for ``name``.
 
-        Ratios of two divisors stay as they are.
+        It is ``name`` itself, a divisor or a ratio of two such as ``none/sqrt``; or
+        ``none`` for a single divisor that does not change the value.
         """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
@@ -188,13 +194,14 @@ def _quantity(
 ) -> Callable[[Callable[..., Array]], Quantity]:
     """Return a decorator that makes a function a quantity and adds it to the table.
 
-    The quantity has the name of the function.  Its words are the docstring, unless
-    ``words`` is given.  Other parameters are attributes of `Quantity`.
+    The quantity has the name of the function.  Its words are the first line of the
+    docstring, unless ``words`` is given.  Other parameters are fields of `Quantity`.
     """
 
     def add(function: Callable[..., Array]) -> Quantity:
         """Return the quantity of a function, after adding it to the table."""
-        name, summary = function.__name__, (function.__doc__ or "").removesuffix(".")
+        name, summary = function.__name__, (function.__doc__ or "").partition("\n")[0]
+        summary = summary.removesuffix(".")
         if summary[1:2].islower():  # a word, and no name such as KL or Q
             summary = summary[0].lower() + summary[1:]
         words = fields.pop("words", summary)
@@ -213,41 +220,58 @@ _norm = partial(
 _formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
 
 
-def _variance(means: Means, variable: str) -> Array:
-    """Return the variance in each replicate of entries of q or k, or of scores s.
+def _variance(means: PairMeans, variable: str) -> Array:
+    """Return the variance of the entries of q or k, or of the scores s.
 
-    ``variable`` is ``"q"``, ``"k"`` or ``"s"``.
+    ``variable`` is ``"q"``, ``"k"`` or ``"s"``.  An array of the shape of
+    those in ``means``.
     """
     return means[f"{variable}2"] - means[variable] ** 2
 
 
 @_pairs(r"\operatorname{Var}(q_m)")
-def entry_variance_q(means: Means, d_k: int) -> Array:
-    """Variance of the entries of a query."""
+def entry_variance_q(means: PairMeans, d_k: int) -> Array:
+    """Variance of the entries of a query.
+
+    An array of the shape of those in ``means``.
+    """
     return _variance(means, "q")
 
 
 @_pairs(r"\operatorname{Var}(k_m)")
-def entry_variance_k(means: Means, d_k: int) -> Array:
-    """Variance of the entries of a key."""
+def entry_variance_k(means: PairMeans, d_k: int) -> Array:
+    """Variance of the entries of a key.
+
+    An array of the shape of those in ``means``.
+    """
     return _variance(means, "k")
 
 
 @_pairs(r"\operatorname{E}(q\cdot k)", within=ANY, moments=3.0, degree=1)
-def score_mean(means: Means, d_k: int) -> Array:
-    """Mean of the scores, products of a query and a key."""
+def score_mean(means: PairMeans, d_k: int) -> Array:
+    """Mean of the scores, products of a query and a key.
+
+    An array of the shape of those in ``means``, before division by a divisor.
+    """
     return means["s"]
 
 
 @_pairs(r"\operatorname{Var}(q\cdot k)", degree=2)
-def score_variance(means: Means, d_k: int) -> Array:
-    """Variance of the scores over all pairs."""
+def score_variance(means: PairMeans, d_k: int) -> Array:
+    """Variance of the scores over all pairs.
+
+    An array of the shape of those in ``means``, before division by the square of
+    a divisor.
+    """
     return _variance(means, "s")
 
 
 @_pairs(r"\operatorname{sd}(q\cdot k)", degree=1)
-def score_std(means: Means, d_k: int) -> Array:
-    """Standard deviation of the scores over all pairs."""
+def score_std(means: PairMeans, d_k: int) -> Array:
+    """Standard deviation of the scores over all pairs.
+
+    An array of the shape of those in ``means``, before division by a divisor.
+    """
     return np.sqrt(_variance(means, "s"))
 
 
@@ -255,20 +279,30 @@ def score_std(means: Means, d_k: int) -> Array:
     r"\frac{\operatorname{Var}(q\cdot k)}"
     r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}"
 )
-def score_variance_ratio(means: Means, d_k: int) -> Array:
-    """Variance of the scores over what the variances of the entries give."""
+def score_variance_ratio(means: PairMeans, d_k: int) -> Array:
+    """Variance of the scores over what the variances of the entries give.
+
+    Var(q·k) / (d_k Var(q_m) Var(k_m)): 1 where entries are independent and centred.  An
+    array of the shape of those in ``means``.
+    """
     entries = _variance(means, "q") * _variance(means, "k")
     return _variance(means, "s") / (d_k * entries)
 
 
 @_pairs(r"\operatorname{E}\lvert q\cdot k\rvert", moments=3.0, degree=1)
-def score_abs(means: Means, d_k: int) -> Array:
-    """Mean absolute score."""
+def score_abs(means: PairMeans, d_k: int) -> Array:
+    """Mean absolute score.
+
+    E|q·k|, before division by a divisor: an array of the shape of those in ``means``.
+    """
     return means["abs"]
 
 
 def _from_reciprocal(reciprocal: Array) -> Array:
-    """Return the excess kurtosis k for r = -1/(k + 3); infinite for r >= 0."""
+    """Return the excess kurtosis k with -1/(k + 3) = ``reciprocal``.
+
+    It is infinite where ``reciprocal`` is 0 or more.
+    """
     with np.errstate(divide="ignore"):
         kurtosis = -1.0 / np.asarray(reciprocal)
     return np.where(reciprocal < 0.0, kurtosis, np.inf) - 3.0
@@ -285,8 +319,11 @@ RECIPROCAL = Scale(lambda excess: -1.0 / (excess + 3.0), _from_reciprocal)
     moments=12.0,
     interval_scale=RECIPROCAL,
 )
-def score_excess_kurtosis(means: Means, d_k: int) -> Array:
-    """Excess kurtosis of the scores: how heavy their tails are."""
+def score_excess_kurtosis(means: PairMeans, d_k: int) -> Array:
+    """Excess kurtosis of the scores: how heavy their tails are.
+
+    0 for normal scores, at least -2; an array of the shape of those in ``means``.
+    """
     mean, second = means["s"], means["s2"]
     fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
     return fourth / _variance(means, "s") ** 2 - 3.0
@@ -297,44 +334,66 @@ def score_excess_kurtosis(means: Means, d_k: int) -> Array:
     within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
     moments=0.0,
 )
-def score_distribution_gap(means: Means, d_k: int) -> Array:
-    """Distance of the scores' distribution from the normal one, at one point."""
+def score_distribution_gap(means: PairMeans, d_k: int) -> Array:
+    """Distance of the scores' distribution from the normal one, at one point.
+
+    F(x) - Φ(x) at x = `GAP_AT`, for the distribution function F of the standardised
+    scores.  An array of the shape of those in ``means``.
+    """
     return means["gap"]
 
 
 @_rows(r"S^2", within=NOT_NEGATIVE, grid=FINE)
 def score_row_variance(block: RowBlock) -> Array:
-    """Variance of the scores within a row."""
+    """Variance of the scores within a row.
+
+    Of divided scores, with the denominator n - 1; shape (n_replicates, n_rows).
+    """
     return block.scores.gaps.variance / block.divisor**2
 
 
 @_rows(r"s_{\max}", grid=SIGNED)
 def score_max(block: RowBlock) -> Array:
-    """Largest score of a row."""
+    """Largest score of a row.
+
+    Of divided scores; shape (n_replicates, n_rows).
+    """
     return block.sums.largest
 
 
 @_rows(r"p_{\max}", within=lambda n: (1.0 / n, 1.0), summaries=SKEWED, grid=FINE)
 def weight_max(block: RowBlock) -> Array:
-    """Largest weight of a row."""
+    """Largest weight of a row.
+
+    Shape (n_replicates, n_rows).
+    """
     return softmax.weight_max(block.sums)
 
 
 @_rows(r"p_{(2)}", within=(0.0, 0.5), grid=DEEP)
 def weight_second(block: RowBlock) -> Array:
-    """Second largest weight of a row."""
+    """Second largest weight of a row.
+
+    Shape (n_replicates, n_rows).
+    """
     return block.sums.unit
 
 
 @_rows(r"\ln Z", grid=SIGNED)
 def log_partition(block: RowBlock) -> Array:
-    """Logarithm of the sum of exponentials of a row."""
+    """Logarithm of the sum of exponentials of a row.
+
+    The natural logarithm, of divided scores; shape (n_replicates, n_rows).
+    """
     return softmax.log_partition(block.sums)
 
 
 @_rows("H", within=lambda n: (0.0, math.log(n)), grid=FINE)
 def entropy(block: RowBlock) -> Array:
-    """Entropy of a row of weights, in nats."""
+    """Entropy of a row of weights, in nats.
+
+    Shape (n_replicates, n_rows).
+    """
     return block.entropy
 
 
@@ -346,19 +405,28 @@ def entropy(block: RowBlock) -> Array:
     compared=COMPARED,
 )
 def effective_keys(block: RowBlock) -> Array:
-    """Effective keys of a row: over how many it spreads."""
+    """Effective keys of a row: over how many it spreads.
+
+    The exponential of the entropy, from 1 to n; shape (n_replicates, n_rows).
+    """
     return np.exp(block.entropy)
 
 
 @_rows(r"\sum p^2", within=lambda n: (1.0 / n, 1.0), grid=FINE)
 def inverse_participation(block: RowBlock) -> Array:
-    """Sum of the squared weights of a row."""
+    """Sum of the squared weights of a row.
+
+    From 1/n for a uniform row to 1; shape (n_replicates, n_rows).
+    """
     return softmax.inverse_participation(block.sums)
 
 
 @_rows(r"\operatorname{Var}(o_m)", within=lambda n: (1.0 / n, 1.0), grid=FINE)
 def output_variance(block: RowBlock) -> Array:
-    """Variance of an entry of the output, for independent values of variance $1$."""
+    """Variance of an entry of the output, for independent values of variance $1$.
+
+    It is the sum of the squared weights of a row; shape (n_replicates, n_rows).
+    """
     return softmax.inverse_participation(block.sums)
 
 
@@ -368,13 +436,20 @@ def output_variance(block: RowBlock) -> Array:
     root_of="output_variance",
 )
 def output_std(block: RowBlock) -> Array:
-    """Standard deviation of an entry of the output: root of its mean variance."""
+    """Standard deviation of an entry of the output: root of its mean variance.
+
+    For one row, the root of the sum of its squared weights; shape (n_replicates,
+    n_rows).  Tables have the root of the mean over rows instead, by ``root_of``.
+    """
     return np.sqrt(softmax.inverse_participation(block.sums))
 
 
 @_norm(r"\operatorname{tr} J", within=lambda n: (0.0, 1.0 - 1.0 / n))
 def jacobian_trace(block: RowBlock) -> Array:
-    """Trace of the softmax Jacobian."""
+    """Trace of the softmax Jacobian.
+
+    1 - Σ p² for each row, shape (n_replicates, n_rows).
+    """
     return gradients.jacobian_trace(block.sums)
 
 
@@ -385,19 +460,26 @@ def jacobian_trace(block: RowBlock) -> Array:
     compared=(*COMPARED, "median", SHARE_ABOVE),
 )
 def jacobian_frobenius(block: RowBlock) -> Array:
-    """Return the Frobenius norm of the softmax Jacobian."""
+    """Return the Frobenius norm of J for each row, shape (n_replicates, n_rows)."""
     return gradients.jacobian_frobenius(block.sums)
 
 
 @_rows(r"\lVert J\rVert_F^2", within=(0.0, MOST_FROBENIUS**2), grid=DEEPER)
 def jacobian_frobenius_squared(block: RowBlock) -> Array:
-    """Squared Frobenius norm of the softmax Jacobian."""
+    """Squared Frobenius norm of the softmax Jacobian.
+
+    Shape (n_replicates, n_rows).
+    """
     return gradients.jacobian_frobenius_squared(block.sums)
 
 
 @_norm(r"\lVert J\rVert_2", within=(0.0, MOST_SPECTRAL))
 def jacobian_spectral(block: RowBlock) -> Array:
-    """Spectral norm of the softmax Jacobian."""
+    """Spectral norm of the softmax Jacobian.
+
+    Its largest eigenvalue, shape (n_replicates, n_rows): without a mask for the first
+    `n_costly_rows` rows alone.
+    """
     return block.jacobian_spectral
 
 
@@ -406,7 +488,11 @@ def jacobian_spectral(block: RowBlock) -> Array:
     compared=(*COMPARED, "median"),
 )
 def gradient_query(block: RowBlock) -> Array:
-    """Norm of the query gradient."""
+    """Norm of the query gradient.
+
+    Of the gradient of v·p with respect to the query of each row, for its weights p and
+    a given v; shape (n_replicates, n_rows).
+    """
     return block.gradient_query
 
 
@@ -417,7 +503,10 @@ def gradient_query(block: RowBlock) -> Array:
     multiple_of="gradient_query",
 )
 def gradient_query_undivided(block: RowBlock) -> Array:
-    """Norm of the query gradient, times the divisor."""
+    """Norm of the query gradient, times the divisor.
+
+    Shape (n_replicates, n_rows).
+    """
     return block.gradient_query * block.divisor
 
 
@@ -427,7 +516,10 @@ def gradient_query_undivided(block: RowBlock) -> Array:
     grid=DEEPER,
 )
 def gradient_query_squared(block: RowBlock) -> Array:
-    """Squared norm of the query gradient."""
+    """Squared norm of the query gradient.
+
+    Shape (n_replicates, n_rows).
+    """
     return block.gradient_query**2
 
 
@@ -436,13 +528,21 @@ _by_key = partial(_rows, within=NOT_NEGATIVE, needs="a mask", by_key=True)
 
 @_by_key(r"\lVert c\,\nabla_k L\rVert")
 def gradient_key(block: RowBlock) -> Array:
-    """Norm of the key gradient, times the divisor."""
+    """Norm of the key gradient, times the divisor.
+
+    Returned is the gradient itself, of the queries of this block alone, with the shape
+    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    """
     return block.gradient_key
 
 
 @_by_key(r"\lVert\nabla_v L\rVert")
 def gradient_value(block: RowBlock) -> Array:
-    """Norm of the value gradient."""
+    """Norm of the value gradient.
+
+    Returned is the gradient itself, of the queries of this block alone, with the shape
+    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    """
     return block.gradient_value
 
 
@@ -454,7 +554,10 @@ def gradient_value(block: RowBlock) -> Array:
     needs="no mask",
 )
 def element_gradient(block: RowBlock) -> Array:
-    """Derivative of a weight by its own score."""
+    """Derivative of a weight by its own score.
+
+    p(1 - p) for each weight p of a few rows, shape (n_replicates, n_rows * n_keys).
+    """
     return block.element_gradient
 
 
@@ -463,13 +566,19 @@ _planted = partial(_rows, within=SHARE, needs="planted keys")
 
 @_planted(r"p_{\ast}", summaries=SKEWED, grid=FINE, compared=COMPARED)
 def planted_weight(block: RowBlock) -> Array:
-    """Weight of the key that matches the query."""
+    """Weight of the key that matches the query.
+
+    From 0 to 1; shape (n_replicates, n_rows).
+    """
     return block.matching_weight
 
 
 @_planted(r"\mathbb{1}[p_{\ast} = p_{\max}]", indicator=True, compared=MEAN)
 def planted_rank_first(block: RowBlock) -> Array:
-    """Share of rows whose matching key has the largest weight."""
+    """Share of rows whose matching key has the largest weight.
+
+    Returned is 1.0 for each such row, else 0.0; shape (n_replicates, n_rows).
+    """
     return block.matching_is_largest
 
 
@@ -478,14 +587,21 @@ def planted_rank_first(block: RowBlock) -> Array:
 # conditional on q gives E Σ p x = s² E Σ p (1 - p).
 @_rows(r"H - \ln Z + \sigma^2 \operatorname{tr} J", needs="gaussian keys")
 def entropy_identity(block: RowBlock) -> Array:
-    """What is left of an identity, for Gaussian keys zero in the mean."""
+    """What is left of an identity, for Gaussian keys zero in the mean.
+
+    H - ln Z + σ² tr J, with σ = |q| / divisor, for each row; shape (n_replicates,
+    n_rows).
+    """
     scale = block.scores.squared_norm / block.divisor**2
     residual = block.entropy - softmax.log_partition(block.sums)
     return residual + scale * gradients.jacobian_trace(block.sums)
 
 
 def _is_saturated(threshold: float, block: RowBlock) -> Array:
-    """Return 1 for each row whose largest weight is at least ``threshold``, else 0."""
+    """Return 1.0 for each row whose largest weight is at least ``threshold``, else 0.0.
+
+    Shape (n_replicates, n_rows).
+    """
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
 
 
@@ -525,13 +641,20 @@ _TABLE += [
 
 @_formats(r"P_{\infty}", indicator=True)
 def format_overflow(weights: Array, exact: Array) -> Array:
-    """Share of rows whose weights overflow in a number format."""
+    """Share of rows whose weights overflow in a number format.
+
+    Returned is 1.0 for each such row, else 0.0; shape (...), for weights of shape
+    (..., n_keys).
+    """
     return number_formats.overflows(weights)
 
 
 @_formats(r"n_{\ne}/n")
 def format_distinct_share(weights: Array, exact: Array) -> Array:
-    """Number of different weights of a row as a part of its keys."""
+    """Number of different weights of a row as a part of its keys.
+
+    From 1/n to 1; shape (...), for weights of shape (..., n_keys).
+    """
     return number_formats.distinct_share(weights)
 
 
@@ -542,7 +665,10 @@ def format_distinct_share(weights: Array, exact: Array) -> Array:
     within=NOT_NEGATIVE,
 )
 def format_error(weights: Array, exact: Array) -> Array:
-    """Return the error of the weights."""
+    """Return half the sum of the absolute errors of the weights, 1 on overflow.
+
+    Shape (...), for weights and exact weights of shape (..., n_keys).
+    """
     return number_formats.weight_error(weights, exact)
 
 
@@ -575,9 +701,9 @@ def range_of(
     number_format: str = "float64",
     way: str = "shifted",
 ) -> Range:
-    """Return the smallest and the largest possible value of a quantity.
+    """Return the range of a quantity: its smallest and its largest possible value.
 
-    Means and quantiles over rows are within the same range.
+    Ends may be infinite.  Means and quantiles over rows are within the same range.
 
     Parameters
     ----------
@@ -596,11 +722,11 @@ def range_of(
 
 
 def clip(value: float, within: Range) -> float:
-    """Return ``value``, or the end of the range that is nearer; NaN stays NaN."""
+    """Return ``value``, or the nearer end of the range if it is outside; NaN stays."""
     low, high = within
     return min(max(value, low), high)  # in this order, NaN is returned
 
 
 def is_share(name: str) -> bool:
-    """Return whether a quantity is a share, of rows or of keys, from 0 to 1."""
+    """Return whether a quantity is a share from 0 to 1; False for unknown names."""
     return name in QUANTITIES and QUANTITIES[name].within == SHARE

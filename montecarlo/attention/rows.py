@@ -37,18 +37,20 @@ QUERY_ROWS = 64
 QUERY_SCORES = 2**19
 
 
-def costly_rows(most: int, n_keys: int) -> int:
-    """Return how many rows of a replicate a costly quantity is evaluated for.
+def n_costly_rows(most: int, n_keys: int) -> int:
+    """Return the number of rows of a replicate that a costly quantity is computed for.
 
-    ``most`` rows up to `COSTLY_KEYS` keys, and fewer for longer rows.
+    It is ``most`` for rows of up to `COSTLY_KEYS` keys; for longer rows it falls in
+    proportion to 1 / n_keys, but is at least 1.
     """
     return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
 
 
-def query_rows(n_keys: int) -> int:
-    """Return for how many rows of a replicate the query gradient is evaluated.
+def n_query_rows(n_keys: int) -> int:
+    """Return the number of rows of a replicate that the query gradient is computed for.
 
-    Under a mask it is evaluated for all rows instead.
+    At least 1 and at most `QUERY_ROWS`; it holds without a mask.  Under a mask, all
+    rows are evaluated.
     """
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
@@ -71,8 +73,9 @@ class ScoreBlock:
         Factor on every product of a query and a key.
     scores : ndarray, shape (n_replicates, n_queries, n_keys)
         Raw scores.  The hidden ones are overwritten.
-    vector : ndarray, shape (n_replicates, 1, n_keys)
-        Gradient v of a loss with respect to the weights, for the query gradient.
+    weight_gradient : ndarray, shape (n_replicates, 1, n_keys)
+        Gradient v of a loss with respect to the weights, the same for all queries of a
+        replicate; for the query gradient.
     values : ndarray of float32, shape (n_replicates, n_keys, d_k)
         Empty unless key and value gradients are requested.
     grad_output : ndarray of float32, shape (n_replicates, n_queries, d_k)
@@ -85,18 +88,19 @@ class ScoreBlock:
     keys: Floats
     gain: float
     scores: Scores
-    vector: Scores
+    weight_gradient: Scores
     values: Floats
     grad_output: Floats
 
     @cached_property
     def widened(self) -> "ScoreBlock":
-        """Copy of this block with scores and gradient by the weights in float64."""
-        return replace(self, scores=widen(self.scores), vector=widen(self.vector))
+        """Copy of this block with ``scores`` and ``weight_gradient`` in float64."""
+        gradient = widen(self.weight_gradient)
+        return replace(self, scores=widen(self.scores), weight_gradient=gradient)
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Scores relative to the two largest of each row."""
+        """Raw scores relative to the two largest of each row."""
         return measure_gaps(self.scores, self.block)
 
     @cached_property
@@ -106,11 +110,11 @@ class ScoreBlock:
 
     @cached_property
     def element_gaps(self) -> Gaps:
-        """Float64 scores relative to the two largest of each row, for few rows.
+        """Raw scores relative to the two largest of each row, for the first few rows.
 
-        The first rows, at most `ELEMENT_ROWS`.  There is no mask.
+        They are in float64, for at most `ELEMENT_ROWS` rows, and without a mask.
         """
-        n_rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
+        n_rows = n_costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
 
     @property
@@ -120,22 +124,23 @@ class ScoreBlock:
         return start
 
     @cached_property
-    def matching(self) -> Array:
-        """Score of query i and key i minus the largest score of row i, for all i.
+    def matching_gap(self) -> Array:
+        """Raw score of query i and key i minus the largest of row i; at most 0.
 
-        Shape (n_replicates, n_queries).
+        Shape (n_replicates, n_queries).  Key i is the one that was planted for query i.
         """
         own = np.diagonal(self.scores, self.first_match, axis1=-2, axis2=-1)
         return own - self.gaps.largest
 
     @cached_property
     def differences(self) -> Scores:
-        """Vector v minus its value at the key of the largest score, for each row.
+        """``weight_gradient`` minus its value at the key of the largest score, by row.
 
-        Shape (n_replicates, n_rows, n_keys), with the rows of the query gradient.
+        Shape (n_replicates, n_rows, n_keys): the rows that the query gradient is
+        computed for, all under a mask and else the first `n_query_rows`.
         """
-        n_rows = None if self.all_rows else query_rows(self.scores.shape[-1])
-        return gradients.differences_to_largest(self.vector, self.gaps, n_rows)
+        n_rows = None if self.all_rows else n_query_rows(self.scores.shape[-1])
+        return gradients.differences_to_largest(self.weight_gradient, self.gaps, n_rows)
 
     @cached_property
     def grad_weights(self) -> Floats:
@@ -150,8 +155,9 @@ class ScoreBlock:
 class RowBlock:
     """Softmax weights of a block of queries under one divisor, and their gradients.
 
-    Arrays have the shape (n_replicates, n_rows), except key and value gradients.  For
-    costly quantities there are fewer rows than queries, unless ``scores.all_rows``.
+    Arrays have the shape (n_replicates, n_rows), one value for each row, where nothing
+    else is said.  n_rows is the number of queries; for costly quantities it is smaller,
+    unless ``scores.all_rows``.
 
     Attributes
     ----------
@@ -175,31 +181,40 @@ class RowBlock:
 
     @cached_property
     def entropy(self) -> Array:
-        """Entropy of the weights of each row, in nats."""
+        """Entropy of the weights of each row in nats, shape (n_replicates, n_rows)."""
         return entropy(self.sums)
 
     @property
     def matching_weight(self) -> Array:
-        """Weight of key i in the row of query i."""
-        return np.exp(self.scores.matching / self.divisor) / self.sums.z
+        """Weight of the planted key of each query: of key i in the row of query i.
+
+        Shape (n_replicates, n_rows).
+        """
+        return np.exp(self.scores.matching_gap / self.divisor) / self.sums.z
 
     @property
     def matching_is_largest(self) -> Array:
-        """1 where key i has the largest score of query i, else 0."""
+        """1.0 for each row i in which key i has the largest score, else 0.0.
+
+        Shape (n_replicates, n_rows).
+        """
         where = self.scores.gaps.where - self.scores.first_match
         return np.asarray(where == np.arange(where.shape[-1]), dtype=np.float64)
 
     @property
     def jacobian_spectral(self) -> Array:
-        """Spectral norm of the softmax Jacobian of each of `costly_rows` rows."""
-        n_rows = costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
+        """Spectral norm of the softmax Jacobian of each row, from 0 to 1/2.
+
+        Shape (n_replicates, n_rows); without a mask only for the first `n_costly_rows`.
+        """
+        n_rows = n_costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
         return gradients.jacobian_spectral(
             self.rows, None if self.scores.all_rows else n_rows
         )
 
     @property
     def element_gradient(self) -> Array:
-        """Products p(1 - p) of each weight p, for `costly_rows` rows.
+        """p(1 - p) of each weight p of the first `n_costly_rows` rows, from 0 to 1/4.
 
         Shape (n_replicates, n_rows * n_keys).
         """
@@ -208,9 +223,10 @@ class RowBlock:
 
     @cached_property
     def gradient_query(self) -> Array:
-        """Norm of the gradient of v·p with respect to q, for each row.
+        """Norm of the gradient of v·p with respect to the query q of each row.
 
-        Without a mask there are at most `query_rows` rows.
+        v is ``weight_gradient`` and p the weights.  Shape (n_replicates, n_rows);
+        without a mask only for the first `n_query_rows`.
         """
         product = gradients.jacobian_times(self.rows, self.scores.differences)
         return gradients.gradient_query(self.sums, product, self.scores.keys)
@@ -219,7 +235,7 @@ class RowBlock:
     def gradient_key(self) -> Array:
         """Gradient of the loss with respect to the keys, times the divisor.
 
-        Summed over the queries; shape (n_replicates, n_keys, d_k).
+        Shape (n_replicates, n_keys, d_k): the sum over the queries of this block alone.
         """
         scores, rows = self.scores, self.rows
         differences = gradients.differences_to_largest(scores.grad_weights, rows.gaps)
@@ -230,8 +246,8 @@ class RowBlock:
 
     @property
     def gradient_value(self) -> Array:
-        """Gradient of the loss with respect to the values, summed over the queries.
+        """Gradient of the loss with respect to the values.
 
-        Shape (n_replicates, n_keys, d_k).
+        Shape (n_replicates, n_keys, d_k): the sum over the queries of this block alone.
         """
         return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.grad_output

@@ -91,12 +91,12 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
         squares, total = widen(np.vecdot(rest, rest)), add_up(rest)
         variance = (squares - total**2 / n_visible) / np.maximum(n_visible - 1, 1)
     lowest = float(rest.min())
-    put(rest, where, -np.inf)
+    set_in_rows(rest, where, -np.inf)
     if block is not None:
         block.hide(rest, FAR)
     second = np.maximum(rest.max(axis=-1), FAR)  # not -inf if n = 1
     rest -= second[..., np.newaxis]
-    put(rest, where, FAR)
+    set_in_rows(rest, where, FAR)
     return Gaps(widen(largest), where, widen(second), rest, variance, lowest)
 
 
@@ -106,12 +106,20 @@ def widen(values: Scores) -> Array:
 
 
 def add_up(values: Scores) -> Array:
-    """Return the sums along the last axis as float64."""
+    """Return the sums along the last axis, accumulated and returned in float64."""
     return widen(np.vecdot(values, np.ones(values.shape[-1], values.dtype)))
 
 
-def put(values: Scores, where: NDArray[np.intp], value: Scores | float) -> None:
-    """Set one value in each row, ``values[..., i, where[..., i]]``, in place."""
+def set_in_rows(values: Scores, where: NDArray[np.intp], value: Scores | float) -> None:
+    """Set one entry of each row in place: ``values[..., i, where[..., i]] = value``.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., n_rows, n_keys)
+    where : ndarray of int, shape (..., n_rows)
+        Index of the key.
+    value : float or ndarray, shape (..., n_rows)
+    """
     column = np.asarray(value)[..., np.newaxis]
     np.put_along_axis(values, where[..., np.newaxis], column, axis=-1)
 
@@ -147,17 +155,20 @@ class RowSums:
 
     @cached_property
     def z(self) -> Array:
-        """Sum of e over all keys, at least 1."""
+        """Sum of e over all keys of each row, from 1 to n; shape (..., n_queries)."""
         return 1.0 + self.s1
 
     @property
     def largest(self) -> Array:
-        """Largest divided score of each row."""
+        """Largest divided score of each row, shape (..., n_queries)."""
         return self.raw_largest / self.divisor
 
     @property
     def unit(self) -> Array:
-        """Second largest weight of each row, the unit in which the rest is stored."""
+        """Second largest weight of each row, shape (..., n_queries).
+
+        It is the unit of `SoftmaxRows.e`: e times this is a weight.
+        """
         return self.second / self.z
 
 
@@ -181,7 +192,10 @@ class SoftmaxRows:
 
 
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
-    """Return the softmax of rows of scores after division by ``divisor``."""
+    """Return the softmax of rows of scores after division by ``divisor``.
+
+    ``gaps`` are the raw scores, from `measure_gaps`.
+    """
     e = gaps.rest / divisor
     # float64 reaches so far that its subnormal numbers are rare
     if e.dtype == np.float64 or gaps.lowest / divisor > NOT_NEGLIGIBLE_TO:
@@ -205,12 +219,15 @@ def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
 
 
 def weight_max(sums: RowSums) -> Array:
-    """Return the largest weight of each row, from 1/n to 1."""
+    """Return the largest weight of each row, from 1/n to 1; shape (..., n_queries)."""
     return 1.0 / sums.z
 
 
 def log_partition(sums: RowSums) -> Array:
-    """Return ln Z for each row, the log-sum-exp of the divided scores."""
+    """Return ln Z for each row, the log-sum-exp of the divided scores.
+
+    Shape (..., n_queries).
+    """
     return sums.largest + np.log1p(sums.s1)
 
 
@@ -228,7 +245,7 @@ def entropy(sums: RowSums) -> Array:
 def entropy_of_weights(weights: Scores) -> Scores:
     """Return the Shannon entropy of each row of weights, in nats.
 
-    ``weights`` has the shape (..., n_keys), the result (...).
+    ``weights`` has the shape (..., n_keys), the result (...); a weight of 0 adds 0.
     """
     logs = np.log(np.where(weights > 0.0, weights, 1.0))
     entropies: Scores = -(weights * logs).sum(axis=-1)
@@ -236,17 +253,23 @@ def entropy_of_weights(weights: Scores) -> Scores:
 
 
 def effective_keys(sums: RowSums) -> Array:
-    """Return exp H for each row: the number of keys of a uniform row with entropy H."""
+    """Return exp H for each row: the number of keys of a uniform row with entropy H.
+
+    From 1 to n; shape (..., n_queries).
+    """
     return np.exp(entropy(sums))
 
 
 def inverse_participation(sums: RowSums) -> Array:
-    """Return Σ p² for each row: 1/n if uniform, 1 if one-hot."""
+    """Return Σ p² for each row, from 1/n (uniform) to 1; shape (..., n_queries)."""
     return (1.0 + sums.s2) / sums.z**2
 
 
 def weights_in_order(rows: SoftmaxRows) -> Array:
-    """Return the weights in the order of the keys, in the shape of ``rows.e``."""
+    """Return the softmax weights p, shape (..., n_queries, n_keys); hidden keys have 0.
+
+    They add up to 1 in each row; key j has column j.
+    """
     weights = rows.e * rows.sums.unit[..., np.newaxis]
-    put(weights, rows.gaps.where, weight_max(rows.sums))
+    set_in_rows(weights, rows.gaps.where, weight_max(rows.sums))
     return weights

@@ -33,11 +33,14 @@ KURTOSIS = "kurtosis"
 
 @cache
 def read_calibration() -> dict[str, Any]:
-    """Return the calibration record: for each kind of interval, how often it missed.
+    """Return the calibration record: how often intervals missed in trials.
 
-    The keys are ``rate``, ``times`` and ``growth``.  ``times`` is the largest ratio of
-    observed to stated misses, at ``rate``; ``growth`` maps each kind to its correction,
-    see `nominal_rate`.
+    Returns
+    -------
+    dict
+        ``rate``: one-sided error rate of the intervals.  ``times``: the largest ratio
+        of observed to stated misses at that rate, over all kinds.  ``growth``: kind of
+        interval -> its correction, a number of at least 0; see `nominal_rate`.
     """
     return read_package_toml("claims/calibration.toml")
 
@@ -45,8 +48,8 @@ def read_calibration() -> dict[str, Any]:
 def interval_kind(check: Check) -> str:
     """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    Kinds are those of the calibration record, and `EXACT`.  A share of rows above a
-    mean is judged by the interval of a mean.
+    It is a key of ``growth`` in the calibration record, or `EXACT`.  A share of rows
+    above a mean is judged by the interval of a mean.
     """
     if check.quantity in RECORDED:
         return EXACT
@@ -63,9 +66,9 @@ def interval_kind(check: Check) -> str:
 
 
 def nominal_rate(target: float, kind: str) -> float:
-    """Return the error rate to state so that intervals miss no more often than wanted.
+    """Return the error rate that intervals must state to miss at most at ``target``.
 
-    Intervals of few replicates miss more often than they state.
+    Intervals of few replicates miss more often than the rate that they state.
 
     Parameters
     ----------
@@ -92,9 +95,10 @@ def nominal_rate(target: float, kind: str) -> float:
 
 
 def calibrate(share: float) -> Calibration:
-    """Return the calibration record, with the correction for each kind of interval.
+    """Return the summary of calibration that claims.json stores.
 
-    ``share`` is the part of the error rate for one end of an interval.
+    ``share`` is the part of the error rate for one end of an interval.  For each kind,
+    ``divided_by`` is ``share`` over the rate that the intervals state, to three digits.
     """
     record = read_calibration()
     factors = {

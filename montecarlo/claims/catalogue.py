@@ -95,10 +95,10 @@ _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
 
 @contextmanager
-def within(place: str) -> Iterator[None]:
-    """Prefix the messages of errors that a with block raises by a place in the file.
+def at_place(place: str) -> Iterator[None]:
+    """Prefix the message of an `InputError` in a with block by a place in the file.
 
-    The place is a text such as ``claim 'variance'``.
+    The place is a text such as ``claim 'variance'``, which is followed by a colon.
     """
     try:
         yield
@@ -117,7 +117,7 @@ def _require(field: str, holds: object, requirement: str, got: object) -> None:
 
 def _require_name(field: str, name: str, known: Iterable[str]) -> None:
     """Raise an error about a field of the file unless its value is a known name."""
-    with within(f"field {field}"):
+    with at_place(f"field {field}"):
         look_up(field, name, dict.fromkeys(known))
 
 
@@ -148,9 +148,10 @@ def require_check(check: Check) -> None:
 
 
 def _require_recorded(check: Check) -> None:
-    """Raise an error for a check of a recorded quantity that names no recorded case.
+    """Raise an error for a check of a recorded quantity whose fields do not fit it.
 
-    Recorded quantities are not sampled, see `RECORDED`.
+    Recorded quantities are not sampled, see `RECORDED`.  Each has divisors, summaries,
+    initialisations and parts of its own.
     """
     quantity, domain = RECORDED[check.quantity], check.domain
     _require_name("divisor", check.divisor, quantity.divisors)
@@ -231,7 +232,7 @@ def _require_row(check: Check) -> None:
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
-    with within("field domain"):
+    with at_place("field domain"):
         point = parse_point(
             distributions[0],
             distributions[-1],
@@ -244,7 +245,10 @@ def _require_row(check: Check) -> None:
 
 
 def summaries_of(quantity: str) -> tuple[str, ...]:
-    """Return the names of the summaries that a sampled or recorded quantity has."""
+    """Return the names of the summaries, such as ``mean``, that a quantity may have.
+
+    ``quantity`` is a name in `QUANTITIES` or `RECORDED`.
+    """
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
     return offered_summaries(QUANTITIES[quantity])
@@ -299,11 +303,11 @@ def require_claim(claim: Claim, catalogue: Catalogue) -> None:
             _require_name("source.admits", name, interpretations)
     _require_unique("interpretation.id", [one.id for one in claim.interpretation])
     for one in claim.interpretation:
-        with within(f"interpretation {one.id!r}"):
+        with at_place(f"interpretation {one.id!r}"):
             for check in one.check:
                 require_check(check)
     for sentence, place in claim.sentences():
-        with within(place):
+        with at_place(place):
             require_sentence(sentence, interpretations)
     if claim.same is not None:
         _require_name("same", claim.same, [one.id for one in catalogue.claim])
@@ -319,16 +323,16 @@ def _require_unique(name: str, values: Sequence[str]) -> None:
 def require_catalogue(catalogue: Catalogue) -> None:
     """Raise an error for a catalogue whose parts are invalid or do not fit together."""
     for words, place in catalogue.words():
-        with within(place):
+        with at_place(place):
             require_words(words)
     for claim in catalogue.claim:
-        with within(f"claim {claim.id!r}"):
+        with at_place(f"claim {claim.id!r}"):
             require_claim(claim, catalogue)
     for passage in catalogue.passage:
-        with within(f"passage {passage.id!r}"):
+        with at_place(f"passage {passage.id!r}"):
             require_sentence(passage.sentence, {})
     for one in catalogue.self_check:
-        with within(f"self_check {one.id!r}"):
+        with at_place(f"self_check {one.id!r}"):
             for check in one.check:
                 require_check(check)
     if not catalogue.claim:
@@ -343,7 +347,7 @@ def read_catalogue() -> Catalogue:
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
-    """Return a user's catalogue of claims, validated, and the bytes of its file.
+    """Return (a user's catalogue of claims, validated; the bytes of its file).
 
     Raises
     ------
@@ -377,7 +381,7 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     tables = OWN_TABLES if own else tuple(TABLES)
     known = (*tables, "language" if own else "check")
     language = data.get("language", "en") if own else None
-    with within(name):
+    with at_place(name):
         if unknown := [name for name in data if name not in known]:
             raise InputError(f"entries must be {', '.join(known)}, got {unknown[0]!r}")
         if own and (not isinstance(language, str) or _CONTROL.search(language)):
@@ -391,8 +395,9 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
 def _entries(
     data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Yield the entries of one table of the file, each as the table's type.
+    """Yield the entries of one table of the file, each as the type in `TABLES`.
 
+    ``data`` is the parsed file, ``table`` the name of the table, such as ``claim``.
     ``by_name`` maps names to checks, to which entries may refer.
 
     Raises
@@ -406,7 +411,7 @@ def _entries(
     for number, entry in enumerate(entries, start=1):
         name = entry.get(key) if isinstance(entry, dict) else None
         label = repr(name) if isinstance(name, str) else f"number {number}"
-        with within(f"{table} {label}"):
+        with at_place(f"{table} {label}"):
             try:
                 yield msgspec.convert(_resolve("", entry, by_name), kind, strict=True)
             except msgspec.ValidationError as error:
@@ -422,11 +427,11 @@ def _resolve(
     value: Any,  # noqa: ANN401 - what TOML holds
     by_name: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Return the value of a field with names replaced, also in nested tables and lists.
+    """Return the value of a field with all names in it replaced.
 
-    A name of a check (in ``by_name``) becomes that check, a name of a threshold its
-    number, and other names are replaced by their canonical spelling.  NumPy numbers
-    become Python's.
+    The name of a check (in ``by_name``) becomes that check, the name of a threshold its
+    number, and other names get their canonical spelling, also in nested tables and
+    lists.  NumPy numbers become Python's.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -437,7 +442,7 @@ def _resolve(
         kind = f"{field}, unless it is a number{table},"
         return look_up(kind, value, read_thresholds())
     if field in _CANONICAL and isinstance(value, str | int | float):
-        with within(f"field {field}"):
+        with at_place(f"field {field}"):
             return _CANONICAL[field](str(value))
     if isinstance(value, list | tuple):
         return [_resolve(field, one, by_name) for one in value]
@@ -451,7 +456,10 @@ def _resolve(
 
 
 def validation_message(error: msgspec.ValidationError) -> str:
-    """Return a validation error of msgspec in words, with the path of the field."""
+    """Return the message of a validation error of msgspec, with the path of the field.
+
+    Such as ``Expected `int`, got `str`, at `check[0].domain```.
+    """
     message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
     return re.sub(
         r"^Object missing required field `(\w+)`", r"\1 must be given", message

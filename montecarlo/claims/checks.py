@@ -37,7 +37,9 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for a case, that is a design point or a series of them.
+        """Return the number for the sizes of a case.
+
+        A case is a design point, or a series of them over d_k.
 
         Parameters
         ----------
@@ -138,8 +140,8 @@ def region_of(
 ) -> tuple[float, float]:
     """Return the equivalence region of a check in one case, as (low, high).
 
-    A case is a design point, or a series of them.  The check is supported by values
-    inside the region, ends included.
+    It is the range of values that agree with what the check states, ends included.  A
+    case is a design point, or a series of them over d_k.
 
     Parameters
     ----------
@@ -179,7 +181,10 @@ def infinite_if_none(low: float | None, high: float | None) -> tuple[float, floa
 def _level_at(
     level: float | str | Level | None, d_k: int | None, n_keys: int | None
 ) -> float | None:
-    """Return an expected value or bound as a number for a case; None if not given."""
+    """Return an expected value or bound as a number, for the sizes of a case.
+
+    None if it is not given, or is ``reference``.
+    """
     if isinstance(level, str) or level is None:
         return None
     return (level if isinstance(level, Level) else Level(level)).at(d_k, n_keys)

@@ -34,9 +34,10 @@ INTRODUCED = 2017
 
 
 def is_product_square(_: Catalogue) -> list[bool]:
-    """Return whether QKᵀ has shape (d_k, d_k) and q·k has d_k² numbers, as a list.
+    """Return answers whether QKᵀ has shape (d_k, d_k), and q·k has d_k² numbers.
 
-    The list has both answers for each of the `SIZES`.  The catalogue is not used.
+    The list has both answers for each of the `SIZES`, six in all.  The catalogue is not
+    used.
     """
     agrees = []
     for n_queries, n_keys, d_k in SIZES:
@@ -46,10 +47,10 @@ def is_product_square(_: Catalogue) -> list[bool]:
 
 
 def needs_range(_: Catalogue) -> list[bool]:
-    """Return whether scores out of [0, 1] give other weights than scores within.
+    """Return whether scores outside of [0, 1] give other weights than those inside.
 
-    The scores of a row are shifted out of that range.  The answer is the only element
-    of the list.  The catalogue is not used.
+    The scores of a row are shifted out of that range.  The list has one element, False
+    since softmax does not depend on a shift.  The catalogue is not used.
     """
     change = softmax(SCORES + SHIFT) - softmax(SCORES)
     return [bool(np.abs(change).max() >= ROUNDING)]
@@ -58,15 +59,14 @@ def needs_range(_: Catalogue) -> list[bool]:
 def is_introduced(catalogue: Catalogue) -> list[bool]:
     """Return whether the earliest recorded publication is from the year `INTRODUCED`.
 
-    The answer is the only element of the list, which is empty if the catalogue records
-    no publication.
+    The list has one element; it is empty if the catalogue records no publication.
     """
     years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
     return [min(years) == INTRODUCED] if years else []
 
 
-#: Claim id -> quantifier of the claim, and a function: catalogue -> whether the claim
-#: is true in each case.
+#: Id of a claim -> (its quantifier, a function).  The function takes the catalogue and
+#: returns a list of bool: whether the claim is true in each case.
 FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
     "product-shape": ("always", is_product_square),
     "scores-need-range": ("always", needs_range),

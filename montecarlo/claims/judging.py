@@ -59,7 +59,7 @@ def judge_sentence(
     interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
-    """Return whether a sentence of a page holds, and the numbers in it.
+    """Return the outcome of a sentence of a page: whether it holds, and its numbers.
 
     A sentence holds if four conditions do:
 
@@ -113,7 +113,7 @@ def check_holds(check: CheckOutcome) -> bool:
 
 
 def _case_holds(case: Case) -> bool:
-    """Return whether a check holds in one case.
+    """Return whether a check holds in one case that was judged.
 
     If the case has an exact value, this value must lie in the equivalence region, and
     the sample must not refute the check.  Otherwise the sample must support the check.
@@ -147,16 +147,7 @@ def _find_number(
 ) -> NumberOutcome | None:
     """Return the number that a sentence shows; None if no case has such a number.
 
-    With ``pick = "only"``, also None if several numbers match.
-
-    Parameters
-    ----------
-    value : Value
-        Where the number comes from.
-    checks : sequence of CheckOutcome
-        The checks of the sentence.
-    interpretations : mapping
-        Id -> interpretation of the claim.
+    With ``value.pick`` ``only``, also None if several numbers match.
 
     Parameters
     ----------
@@ -174,10 +165,10 @@ def _find_number(
     cases = checks[value.check].cases
     if value.count is not None:
         counted = cases if joint_cases is None else joint_cases
-        matching = [case for case in counted if _matches(case, value)]
-        count = float(_count(matching, value.count))
+        matching = [case for case in counted if _case_matches(case, value)]
+        count = float(_count_cases(matching, value.count))
         return NumberOutcome(value=count, std_error=None, row="", percent=False)
-    matching = [case for case in cases if _matches(case, value)]
+    matching = [case for case in cases if _case_matches(case, value)]
     numbers = [number for case in matching for number in _numbers_of(case, value)]
     if value.pick == "only":
         return numbers[0] if len(numbers) == 1 else None
@@ -186,9 +177,9 @@ def _find_number(
 
 
 def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
-    """Yield the numbers of one case that a sentence may show.
+    """Yield the numbers of one case that ``value`` describes, for a sentence.
 
-    ``value`` says which numbers.  There is at most one, or two for the d_k of a series.
+    There is one or none, or two for the d_k of a series: its ends.
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
@@ -209,10 +200,10 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
             )
 
 
-def _matches(case: Case, value: Value) -> bool:
-    """Return whether a case was judged and has the sizes and distribution of ``value``.
+def _case_matches(case: Case, value: Value) -> bool:
+    """Return whether a case is one that ``value`` describes, and was judged.
 
-    ``value`` describes a number in a sentence, and the case that the number comes from.
+    ``value`` gives its sizes and distribution; what it does not give matches any.
     """
     matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -225,10 +216,10 @@ def _matches(case: Case, value: Value) -> bool:
     )
 
 
-def _count(cases: Sequence[Case], counted: Counted) -> int:
-    """Return the number of cases, or of different distributions or contexts of them.
+def _count_cases(cases: Sequence[Case], counted: Counted) -> int:
+    """Return the number of supported cases, of all cases, or of different conditions.
 
-    ``counted`` says which: a value of `Counted`.
+    ``counted`` says which: ``supported``, ``all``, ``distributions`` or ``contexts``.
     """
     if counted in ("distributions", "contexts"):
         return len({getattr(case, counted.removesuffix("s")) for case in cases})
@@ -243,7 +234,7 @@ class Judge:
     ----------
     evidence : Evidence
     stated : callable
-        Check -> one-sided error rate of its simultaneous intervals.
+        Check -> one-sided error rate that its simultaneous intervals state.
     error_rates : mapping
         Id of a claim -> nominal error rate of its checks; missing for 0.
     """
@@ -271,7 +262,7 @@ class Judge:
         )
 
     def _judge_passage(self, passage: Passage) -> PassageOutcome:
-        """Return whether a passage of the report holds, and the numbers in it."""
+        """Return the outcome of a passage, a sentence of the report about no claim."""
         outcome = judge_sentence(passage.sentence, self.judge_check)
         return PassageOutcome(id=passage.id, **msgspec.structs.asdict(outcome))
 
@@ -291,7 +282,10 @@ class Judge:
         return SelfCheckOutcome(id=entry.id, outcome=outcome, checks=checks)
 
     def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
-        """Return the verdict on a claim, for all texts together and for each text."""
+        """Return the verdict on a claim, jointly and as each text states it.
+
+        With the outcomes of its interpretations and sentences.
+        """
         voting = claim.admitted()
         interpretations = tuple(
             self.judge_interpretation(one, votes=one.id in voting)
@@ -303,7 +297,7 @@ class Judge:
         ruling = join_texts(texts.values()) if texts else rule(None)
 
         def judge(sentence: Sentence) -> SentenceOutcome:
-            """Return whether a sentence about the claim holds, and its numbers."""
+            """Return the outcome of a sentence about the claim."""
             return judge_sentence(
                 sentence, self.judge_check, interpretations, ruling.verdict
             )
@@ -346,8 +340,9 @@ class Judge:
         )
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
-        """Return the outcomes of a check in all of its cases (design points or series).
+        """Return a check with its cases, each with an estimate and an outcome.
 
+        A case is a design point, a series of them over d_k, or one of a record.
         ``by_theory`` says whether exact values decide where the sample does not.
         """
         rate = self.stated(check)
@@ -359,7 +354,7 @@ class Judge:
 
 
 def _fields_of(struct: msgspec.Struct, *names: str) -> dict[str, Any]:
-    """Return the values of some fields of a structure, by name."""
+    """Return some fields of a structure as a dict: name -> value."""
     return {name: getattr(struct, name) for name in names}
 
 
@@ -371,7 +366,7 @@ def rule_on_claim(
 ) -> Ruling:
     """Return the verdict, with its reason, on a claim as one text states it.
 
-    ``text`` is the key of the text; None: as all texts state the claim.
+    ``text`` is the key of the text.  With None, all interpretations count that vote.
     """
     if claim.kind in KINDS:
         return rule_on_fact(claim, catalogue)
@@ -388,10 +383,10 @@ def rule_on_cases(
 ) -> Ruling:
     """Return the verdict, with its reason, on an interpretation from its cases.
 
-    The verdict is ``vague`` if a word has no measure, or for ``usually``.  Otherwise
-    the quantifier combines the outcomes of the cases.  A premise that the sentence
-    omits may make the verdict ``partly``, and so does an equality in distribution that
-    holds within a tolerance.
+    The verdict is ``vague`` if a word has no measure, or the quantifier is ``usually``;
+    otherwise outcomes of cases are combined by the quantifier, as in `join_cases`.  It
+    is ``partly`` if it depends on a premise that the sentence omits, or if an equality
+    in distribution holds within a tolerance.  It is open without judged cases.
 
     Parameters
     ----------

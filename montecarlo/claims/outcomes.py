@@ -72,7 +72,10 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def context(self) -> str:
-        """Conditions of the case other than distribution and sizes; empty if none."""
+        """Conditions of the case other than distribution and sizes, as text.
+
+        Such as ``float16 naive causal``; empty if there are none.
+        """
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
             return f"{self.part} {self.initialisation}".strip()
@@ -84,7 +87,8 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 def case_key(case: CaseKey, **changed: None) -> CaseKey:
     """Return the identity of a case, without its results.
 
-    ``changed`` maps fields to values that replace those of the case.
+    ``changed`` are fields that become None, such as ``d_k=None`` to compare cases that
+    differ in d_k alone.
     """
     fields = {name: getattr(case, name) for name in CaseKey.__struct_fields__}
     return CaseKey(**(fields | changed))
@@ -127,7 +131,10 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def better_simulated(self) -> float | None:
-        """The value ``simulated``; None if the estimate has a smaller error."""
+        """The value ``simulated``, if its error is smaller than that of the estimate.
+
+        None otherwise, or if there is none.
+        """
         if self.simulated is None or self.std_error is None:
             return self.simulated
         is_better = SIMULATED_ERROR * abs(self.simulated) < self.std_error
@@ -135,24 +142,27 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether theory or algebra decided the case, not a sample or recorded runs."""
+        """Whether theory or algebra decided the case, and no sample or training run."""
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed
 
     @property
     def row(self) -> str:
-        """The row_id of the estimate; empty if it combines rows, as a slope does."""
+        """The row_id of the estimate in measurements.csv.
+
+        Empty if the estimate combines several rows, as a slope does, or has none.
+        """
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property
     def is_binned(self) -> bool:
-        """Whether the interval is a bin of a histogram, without a standard error."""
+        """Whether the interval has no standard error, as it is a bin of a histogram."""
         known = self.estimate, self.simultaneous_low, self.simultaneous_high
         return bool(self.rows) and self.std_error is None and None not in known
 
     @property
     def is_wide(self) -> bool:
-        """Whether the interval describes the precision better than a standard error.
+        """Whether pages show the interval in place of the standard error.
 
         That is so for a share that may be 0 or 1, and for an interval whose ends differ
         by at least a factor of 2.
@@ -163,12 +173,12 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def region(self) -> tuple[float, float]:
-        """The equivalence region, ends included; infinite where it is unbounded."""
+        """The equivalence region as (low, high), ends included; perhaps infinite."""
         return infinite_if_none(self.region_low, self.region_high)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The simultaneous interval; infinite where it is unbounded or missing."""
+        """The simultaneous interval as (low, high); infinite ends if it is missing."""
         return infinite_if_none(self.simultaneous_low, self.simultaneous_high)
 
 
@@ -201,11 +211,11 @@ def round_interval(
     """
 
     def signs(value: float) -> list[int]:
-        """Return -1, 0 or 1 for each end of the region: value below, equal or above."""
+        """Return -1, 0 or 1 for each end of the region: value below, at or above it."""
         return [(value > end) - (value < end) for end in region]
 
     def round_outwards(value: float, *, up: bool) -> float | None:
-        """Return an end of the interval, rounded up or down."""
+        """Return an end of the interval rounded up or down; None if it is infinite."""
         rounded = (round_end(value, digits, up=up) for digits in range(6, 17))
         same = (one for one in rounded if signs(one) == signs(value))
         return finite_or_none(next(same, value))
@@ -227,12 +237,13 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     by_theory: bool = True,
     **others: Any,  # noqa: ANN401 - fields of a case
 ) -> Case:
-    """Return a case of a check with its estimate, region and outcome.
+    """Return one case of a check with its estimate, region and outcome.
 
     Parameters
     ----------
     check : Check
     where : CaseKey
+        The sizes, distributions and conditions of the case.
     region : (float, float)
         Equivalence region, ends included.
     estimate : Estimate or None
@@ -302,8 +313,9 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     """Return the cases of several checks, each case once with a joint outcome.
 
-    A case (a design point or series) is supported if all checks that have it are.
-    Cases are sorted by distribution, context, number of keys and d_k.
+    A case (a design point, or a series of them over d_k) is supported if all checks
+    that have it are.  Results have no estimates.  They are sorted by distribution,
+    context, number of keys and d_k.
     """
     joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
@@ -323,9 +335,9 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
 
 
 def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
-    """Yield pairs of cases of neighbouring d_k that have different outcomes.
+    """Yield (case, next case) where the outcome changes between neighbouring d_k.
 
-    The two cases of a pair are equal in everything else.
+    The two cases are alike in everything else; undecided cases are left out.
 
     Parameters
     ----------
@@ -363,12 +375,12 @@ class InterpretationOutcome(
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases of all checks, each once with the joint outcome."""
+        """The cases of all checks, each once with the joint outcome of its checks."""
         return join_by_case(self.checks)
 
     @cached_property
     def thresholds(self) -> list[tuple[Case, Case]]:
-        """Pairs of cases of neighbouring d_k between which the outcome changes."""
+        """Pairs (case, next case) of neighbouring d_k with different outcomes."""
         return list(find_thresholds(self.cases))
 
 
@@ -436,7 +448,8 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def rulings(self) -> set[Ruling]:
         """The verdicts, with reasons, on the claim and its voting interpretations.
 
-        Those interpretations vote that a text states.
+        Interpretations vote, that is count for the claim's verdict, if a text states
+        them.
         """
         voting = (one for one in self.interpretations if one.votes)
         rulings = {Ruling(one.verdict, one.reason) for one in voting}
@@ -444,7 +457,7 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """The verdicts on the claim and on its voting interpretations."""
+        """The verdicts on the claim and its voting interpretations; see `rulings`."""
         return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
@@ -461,7 +474,7 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return verdicts or {self.verdict}
 
     def sentences(self) -> Iterator[SentenceOutcome]:
-        """Yield the outcome of every sentence about the claim."""
+        """Yield the outcomes of all sentences: findings, correction, concession."""
         yield from self.findings
         yield from (one for one in (self.right, self.concedes) if one is not None)
 
@@ -514,7 +527,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
         """Yield every check of interpretations and self-checks, with its cases.
 
-        With ``voting``, without those interpretations that no text states.
+        With ``voting``, interpretations that no text states are left out.
         """
         for claim in self.claims:
             for interpretation in claim.interpretations:
@@ -524,7 +537,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield from self_check.checks
 
     def sentence_checks(self) -> Iterator[CheckOutcome]:
-        """Yield every check that a sentence asserts, with its cases."""
+        """Yield every check that a sentence of a page asserts, with its cases."""
         for claim in self.claims:
             for sentence in claim.sentences():
                 yield from sentence.checks

@@ -22,7 +22,7 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     QUANTITIES,
 )
-from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue, within
+from montecarlo.claims.catalogue import at_place, parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import CONDITIONS, Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
@@ -73,7 +73,8 @@ class JudgedClaims(dict[str, Any]):
     def frame(self) -> pd.DataFrame:
         """Return a DataFrame with a line for each case of each check.
 
-        Its columns are `COLUMNS`.
+        A case is a design point, or a series of them over d_k.  Columns are `COLUMNS`:
+        what was checked, where, what was measured and claimed, and the outcome.
         """
         lines = [
             (
@@ -98,7 +99,10 @@ class JudgedClaims(dict[str, Any]):
 
 
 def describe_case(case: Case) -> tuple[str, str, str]:
-    """Return a case in words: where it is, its estimate, and the claimed values."""
+    """Return a case in words: (conditions and sizes, estimate, claimed values).
+
+    Such as ``("gaussian, d_k = 64", "1.001 ± 0.003", "0.95 to 1.05")``.
+    """
     where = [part for part in (case.distribution, case.context) if part]
     if case.d_k_range:
         low, high = case.d_k_range
@@ -119,7 +123,8 @@ def describe_case(case: Case) -> tuple[str, str, str]:
 def _describe_estimate(case: Case) -> str:
     """Return the estimate of a case as text, with its error or interval.
 
-    A hyphen if there is neither an estimate nor a bound.
+    Such as ``1.001 ± 0.003`` or ``in [0.1, 0.2]``; a hyphen if there is neither an
+    estimate nor a bound.
     """
     low, high = case.interval
     if case.is_binned:
@@ -201,8 +206,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     sizes = {n for _, check in checks for n in fill_range(*check.domain.n_keys)}
     blocks: dict[Block, None] = {}
     for place, check in checks:
-        with within(f"{place}: field domain"):
-            for block in _blocks(check, sizes):
+        with at_place(f"{place}: field domain"):
+            for block in _blocks_of_domain(check, sizes):
                 for point in block.points():
                     require_row(point, row_key(check))
                     require_affordable(point, len(divisors))
@@ -266,9 +271,10 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
 
 
 def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
-    """Return the catalogue of a user's claims from a file, a text or a mapping.
+    """Return the validated catalogue of a user's claims.
 
-    A text without line breaks is the name of a file.
+    ``claims`` is the path of a file, or its content as text or as a mapping.  A text
+    without line breaks is a path.
     """
     if isinstance(claims, Mapping):
         return parse_catalogue(dict(claims), "claims", own=True)
@@ -286,7 +292,7 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
 
 
 def explain_unjudged(study: Study) -> Iterator[str]:
-    """Yield a line for each check that cannot be judged, with the reason.
+    """Yield a line of text for each check that cannot be judged, with the reason.
 
     If a domain names distributions, all of its cases must be judged; otherwise those of
     at least one distribution.
@@ -323,7 +329,10 @@ def explain_unjudged(study: Study) -> Iterator[str]:
 
 
 def worst_case_seconds(study: Study) -> float:
-    """Return the seconds of sampling on one core if all budgets are spent, roughly."""
+    """Return roughly how many seconds sampling takes on one core at most.
+
+    That is if all points need their maximal number of replicates.
+    """
     budgets = study.grid.budgets()
     return sum(
         replicate_seconds(point, len(columns_of(point, keys).divisors))
@@ -363,11 +372,11 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
     return tuple(sorted({low, *between, high}))
 
 
-def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
-    """Yield blocks of design points all over the domain of a check.
+def _blocks_of_domain(check: Check, sizes: Collection[int]) -> Iterator[Block]:
+    """Yield blocks of design points that together cover the domain of a check.
 
-    There is a block for each combination of distributions and conditions.  A domain
-    without distributions stands for all that the quantity allows.
+    A block is a grid of sizes under one combination of distributions and conditions.  A
+    domain without distributions stands for all that the quantity allows.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_
 from montecarlo.study.presets import PRACTICE_D_K
 from montecarlo.theory.score_distribution import kolmogorov_distance
 
-#: The recorded cases, each with its estimate.
+#: The recorded cases of a check -> the estimate in each.  A case is, for example, an
+#: optimiser and a d_k.
 Estimates = Mapping[CaseKey, Estimate]
 
 
@@ -61,11 +62,12 @@ PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
 #: Largest minus smallest score of a row.
 RANGES = (1.0, 0.1, 0.01)
 
+#: Cases -> the exact value in each.
 Values = dict[CaseKey, float]
 
 
 def largest_weight_ratios() -> Values:
-    """Return n·p_max/e**r by case, for n keys whose scores differ by at most r.
+    """Return n·p_max/e**r for each case of n keys whose scores differ by at most r.
 
     p_max is the largest weight of the row, and largest possible for given r: one score
     is r above the others, which are equal.  The cases are `RANGES` by `OTHER_KEYS`.
@@ -79,9 +81,10 @@ def largest_weight_ratios() -> Values:
 
 
 def normal_distances() -> Values:
-    """Return the Kolmogorov distance of the scaled score from N(0, 1), by d_k.
+    """Return the Kolmogorov distance of the scaled score from N(0, 1), for each d_k.
 
-    For Gaussian entries, by theory: the largest distance of the distribution functions.
+    That is the largest distance of the distribution functions.  Entries are Gaussian,
+    and d_k is one of `PRACTICE_D_K`.
     """
     return {
         CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
@@ -90,7 +93,7 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return tr(J)/(1 - p) by case, for a largest weight p and equal other weights.
+    """Return tr(J)/(1 - p) for each case of a largest weight p and equal other weights.
 
     J is the Jacobian of softmax.  Equal other weights give the largest trace.  The
     cases are `PEAKS` by `OTHER_KEYS`.
@@ -105,7 +108,7 @@ def trace_ratios() -> Values:
 
 
 def element_ratios() -> Values:
-    """Return p(1 - p)/(1 - p) by case, for each largest weight p in `PEAKS`.
+    """Return p(1 - p)/(1 - p), which is p, for each largest weight p in `PEAKS`.
 
     p(1 - p) is the derivative of a weight by its own score.  With a single other key no
     element of the row has a larger ratio.
@@ -116,9 +119,10 @@ def element_ratios() -> Values:
 def _exact_quantity(
     values: Callable[[], Values], symbol: str, words: str
 ) -> RecordedQuantity:
-    """Return a quantity whose values are exact.
+    """Return a recorded quantity whose values are exact, from algebra.
 
-    ``values`` is a function that returns the value of each case.
+    ``values`` returns its value in each case; ``symbol`` is LaTeX, and ``words`` its
+    name in English.
     """
     return RecordedQuantity(
         lambda *_: {case: exact_estimate(value) for case, value in values().items()},
@@ -129,7 +133,7 @@ def _exact_quantity(
 
 
 def exact_estimate(value: float) -> Estimate:
-    """Return a number as an estimate with standard error 0."""
+    """Return an exact number as an `Estimate`, with the standard error 0."""
     return Estimate(value, 0.0, 2)
 
 
@@ -174,11 +178,12 @@ def compare_arms(
     sign: str = "/",
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
 ) -> Estimates:
-    """Return estimates of a column of the training record in each case of a check.
+    """Return an estimate from a column of the training record in each case of a check.
 
-    An arm of the experiment is a divisor with an initialisation.  The column is that of
-    one arm, or the ratio or difference of two arms with the same seeds: of two
-    divisors, or of the same divisor at a d_k and at the smallest d_k.
+    An arm of the experiment is a divisor with an initialisation; a case is an arm with
+    an optimiser and a d_k.  Estimated is the column of one arm, or the ratio or
+    difference of two arms with the same seeds: of two divisors, or of the same divisor
+    at a d_k and at the smallest d_k.
 
     Parameters
     ----------
@@ -189,7 +194,8 @@ def compare_arms(
     sign : str
         ``/`` for a ratio, ``-`` for a difference.
     estimate : callable
-        (lower bounds, upper bounds) of the values by seed -> estimate over seeds.
+        (lower bounds, upper bounds) of the value of each seed -> estimate over seeds.
+        The bounds are equal unless a run did not learn.
     """
     estimates = {}
     over, _slash, under = check.divisor.partition("/")
@@ -200,7 +206,7 @@ def compare_arms(
         for optimiser, d_k in _optimisers_and_sizes(record, check):
             values = record.values_by_seed(column, optimiser, arm, d_k)
             steps = np.asarray(values, np.float64)
-            bounds = _lower_bounds(steps), steps
+            bounds = _bounds_of_steps(steps), steps
             if under or check.quantity == GROWTH:
                 other = (arm, D_K[0]) if check.quantity == GROWTH else (under, d_k)
                 others = record.values_by_seed(column, optimiser, *other)
@@ -213,11 +219,11 @@ def compare_arms(
 
 
 def update_slopes(check: Check, record: Record) -> Estimates:
-    """Return the median slope of the first update against the first gradient.
+    """Return how the size of the first update depends on that of the first gradient.
 
-    The median is over seeds, for each optimiser and d_k.  The slope of a seed is
-    d ln(update size/learning rate) / d ln(gradient norm) over all arms of the training
-    record.
+    For each optimiser and d_k the median over seeds of the slope
+    d ln(update size/learning rate) / d ln(gradient norm), over all arms of the training
+    record.  It is 1 if updates are proportional to gradients.
     """
     return {
         CaseKey(part=optimiser, d_k=d_k): median_estimate(
@@ -228,7 +234,9 @@ def update_slopes(check: Check, record: Record) -> Estimates:
 
 
 def rescaled_differences(_: Check, record: Record) -> Estimates:
-    """Return the largest difference of weights after rescaling for another divisor.
+    """Return the largest difference of weights between two equivalent training runs.
+
+    One has another divisor, and initial weights and a rate that are rescaled for it.
 
     The two training runs would be equal without rounding.  Values are exact: only
     factors whose square root is a power of two are used, which rescale without
@@ -246,26 +254,31 @@ GROWTH = "training_growth"
 
 
 def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
-    """Return pairs of an optimiser in a check's domain and a recorded d_k.
+    """Return the pairs (optimiser, d_k) of a check that the training record has.
 
-    For `GROWTH`, the ratio to the smallest d_k, that d_k is left out.
+    All recorded d_k, whatever the domain of the check; for `GROWTH`, the ratio to the
+    smallest d_k, that one is left out.
     """
     sizes = sorted({d_k for _, d_k in record.by_case})[check.quantity == GROWTH :]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
 
 
-def _lower_bounds(values: Array) -> Array:
-    """Return lower bounds of numbers of steps until a run learned, elementwise.
+def _bounds_of_steps(values: Array) -> Array:
+    """Return lower bounds of the numbers of steps until runs learned, elementwise.
 
-    A run that did not learn has infinite steps, and the bound `STEPS`.
+    A run that did not learn has infinite steps; its lower bound is `STEPS`, the length
+    of a run.  For other runs the bound is the number itself.
     """
     return np.where(np.isinf(values), float(STEPS), values)
 
 
 def _ratio_bounds(over: Array, under: Array) -> tuple[Array, Array]:
-    """Return lower and upper bounds of ratios of two numbers of steps, elementwise."""
+    """Return (lower bounds, upper bounds) of ratios of numbers of steps, elementwise.
+
+    They differ where a run did not learn, so that its steps are infinite.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _lower_bounds(over) / under, over / _lower_bounds(under)
+        return _bounds_of_steps(over) / under, over / _bounds_of_steps(under)
 
 
 #: The first quantity of the training record; others differ from it in some fields.
@@ -342,7 +355,10 @@ RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
 @cache
 def find_recorded(check: Check, record: Record) -> Estimates:
-    """Return the estimate of each recorded case in the domain of a check."""
+    """Return the estimate of each recorded case in the domain of a check.
+
+    Empty if none is.
+    """
     domain, (low, high) = check.domain, check.domain.d_k
     return {
         case: estimate

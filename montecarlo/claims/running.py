@@ -62,7 +62,7 @@ from montecarlo.theory.row_integrals import Reference
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What is to be sampled and judged: claims, design points, seed and error rate.
+    """Configuration of a study: claims to judge, points to sample, seed and error rate.
 
     Attributes
     ----------
@@ -134,7 +134,8 @@ def run_study(
     study : Study
     executor : concurrent.futures.Executor
     advance : callable
-        (point, replicates finished, replicates newly wanted), for a progress bar.
+        Called with (point, replicates finished, replicates newly wanted) after each
+        batch, for a progress bar.
     store : SampleStore, optional
         Where batches are stored; by default in memory.
     sampled : callable
@@ -163,14 +164,20 @@ def run_study(
     tables: dict[DesignPoint, PointTable] = {}
 
     def exact(point: DesignPoint, key: RowKey) -> float | None:
-        """Return the exact value of a row, computed at most once; None if unknown."""
+        """Return the exact value of a row of a point; None if theory has none.
+
+        It is computed at most once.
+        """
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
         reference = known[point][key]
         return None if reference is None else reference.value
 
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
-        """Return the evidence on points, after updating their tables of estimates."""
+        """Return the evidence on points, with estimates from all replicates so far.
+
+        ``points`` maps a point to its maximal number of replicates.
+        """
         tabulated = {point: table.n_replicates for point, table in tables.items()}
         tasks = (
             (point, keys_of[point], store.packed(point), known[point], checked, stated)
@@ -182,7 +189,7 @@ def run_study(
         return Evidence(points, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
-        """Return the points that need more replicates for a decision."""
+        """Return the points that need more replicates to decide a check."""
         # where sampling failed there may be fewer replicates than a first analysis has
         failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
         evidence = evidence_on({c: n for c, n in most.items() if c not in failed})
@@ -205,7 +212,7 @@ def run_study(
         failures = run(
             plan,
             store,
-            lambda task, *more: work(partial(_without_profiles, task), *more),
+            lambda task, *more: work(partial(_run_without_profiles, task), *more),
             undecided,
             advance,
         )
@@ -229,10 +236,10 @@ def run_study(
     )
 
 
-def _without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
-    """Free the caches of theory, then run a task that does not need them.
+def _run_without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
+    """Return ``task(*arguments)``, after freeing the caches of theory.
 
-    Returns what the task returns.
+    The task does not need them.
     """
     forget_profiles()
     return task(*arguments)
@@ -244,9 +251,10 @@ def _judge(
     evidence: Evidence,
     measurements: pd.DataFrame | None = None,
 ) -> ClaimsRecord:
-    """Return the outcomes of all claims of a study.
+    """Return the outcomes of all claims, passages and self-checks of a study.
 
-    Without ``measurements`` the self-check on z scores is not applicable.
+    ``measurements`` is the finished table.  Without it, the self-check on z scores is
+    not applicable.
     """
     compared = tabulate(()) if measurements is None else measurements
     return Judge(evidence, rates.stated, rates.claims).judge(
@@ -280,10 +288,10 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
 
 
 def points_of_study(study: Study) -> list[DesignPoint]:
-    """Return the design points that a study may sample.
+    """Return the design points that a study may sample, in the order of its grid.
 
-    They are those of its grid; without ``whole_grid`` only the points that the checks
-    of claims need.
+    All points of the grid; without ``whole_grid`` only those that the checks of claims
+    need.
     """
     points = study.grid.points()
     if study.whole_grid:
@@ -298,11 +306,11 @@ def points_of_study(study: Study) -> list[DesignPoint]:
 
 
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows that a study samples: design point -> keys of its rows.
+    """Return the rows that a study estimates: design point -> keys of its rows.
 
-    They are the rows that checks and pages need, or with ``every_row`` all rows of the
-    grid.  If the five texts are judged, the rows of the self-check on references are
-    added.
+    A row is a line of measurements.csv.  They are the rows that checks and pages need,
+    or with ``every_row`` all rows of the grid.  If the five texts are judged, the rows
+    of the self-check on exact values are added.
     """
     divisors = study.grid.divisors
     points = points_of_study(study)
@@ -319,7 +327,7 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
 
 
 def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:
-    """Return the approximate seconds of sampling on one core for each claim.
+    """Return roughly how many seconds of sampling on one core each claim takes.
 
     Parameters
     ----------
@@ -350,7 +358,7 @@ def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, f
 def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     """Return the budget of each design point that a study samples.
 
-    A budget is the number of replicates at each interim analysis.
+    A budget is how many replicates a point has at each of its interim analyses.
     """
     budgets = study.grid.budgets()
     return {point: budgets[point] for point in rows_of_study(study)}
@@ -407,9 +415,9 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
 
 
 def configuration(study: Study) -> dict[str, Any]:
-    """Return the fields of run.json on which the bytes of results depend.
+    """Return the fields of run.json on which the bytes of results depend, by name.
 
-    They are seed, preset, error rate, claims, grid and versions.
+    Seed, preset, error rate, claims, grid and versions.
     """
     return {
         "seed": study.seed,
@@ -423,10 +431,11 @@ def configuration(study: Study) -> dict[str, Any]:
 
 
 def recipe(study: Study) -> dict[str, Any]:
-    """Return the data that identify the batches of a study in a journal.
+    """Return the data by which a journal of batches is recognised as that of a study.
 
-    They are the study's configuration, with the rows and a digest of the code that
-    draws: the code of a checkout may change while its version stays the same.
+    The journal, in which finished batches are stored, is used again only if they are
+    equal: the study's configuration, a digest of its rows, and one of the code that
+    draws, which may change while the version stays the same.
     """
     rows = [
         [point.name, *map(list, keys)] for point, keys in rows_of_study(study).items()

@@ -115,10 +115,11 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of a section of the report, said only if its assertions hold.
+    """A sentence of the report that belongs to no claim's table, said only if it holds.
 
-    If it has a ``claim``, it states what is wrong about that claim.  It is then said
-    only if the claim fails, with the names of the texts in which it fails.
+    ``place`` names the section that it stands in.  If it has a ``claim``, it states
+    what is wrong about that claim.  It is then said only if the claim fails, with the
+    names of the texts in which it fails.
     """
 
     id: Name
@@ -264,8 +265,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that count for the verdict, in order.
 
-        With a ``text``, only those that this text admits.  Interpretations that go
-        beyond what texts state do not count.
+        With the key of a ``text``, only those that this text admits; with None those of
+        all texts.  Interpretations that go beyond what texts state never count.
         """
         voting = [one.id for one in self.interpretation if not one.beyond]
         sources = [source for source in self.source if source.text == text]
@@ -273,7 +274,10 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(name for name in voting if text is None or name in admitted)
 
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
-        """Yield every sentence about the claim, with its place for error messages."""
+        """Yield (sentence, place) for every sentence about the claim.
+
+        The place is for error messages, such as ``finding 1``.
+        """
         for number, finding in enumerate(self.finding, start=1):
             yield finding, f"finding {number}"
         if self.right is not None:
@@ -284,7 +288,10 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
             yield self.concedes, "concedes"
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text of the claim on pages, with its place for error messages."""
+        """Yield (text, place) for every text of the claim that pages show.
+
+        The place is for error messages, such as ``claim variance, finding 1``.
+        """
         place = f"claim {self.id}"
         texts: list[tuple[Words | None, str]] = [
             (self.statement, place),
@@ -300,7 +307,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         yield from ((text, where) for text, where in texts if text not in (None, ""))
 
     def checks(self) -> Iterator[Check]:
-        """Yield every check of the claim's interpretations and sentences."""
+        """Yield every check of the claim's interpretations and sentences, in order."""
         for interpretation in self.interpretation:
             yield from interpretation.check
         for sentence, _ in self.sentences():
@@ -402,14 +409,17 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
-        """Return the SHA-256 of the catalogue and the table of words, in hex digits."""
+        """Return a SHA-256 of the catalogue with the table of words, in hex digits."""
         judged_by = msgspec.json.encode((self, list(read_words().values())))
         # default masks are left out: digests of catalogues older than masks stay valid
         judged_by = judged_by.replace(b',"mask":["none"]', b"")
         return hashlib.sha256(judged_by).hexdigest()
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text that pages show, with its place for error messages."""
+        """Yield (text, place) for every text of the catalogue that pages show.
+
+        The place is for error messages, such as ``claim variance, finding 1``.
+        """
         for text in self.text:
             yield text.name, f"text {text.key}"
         for claim in self.claim:

@@ -57,9 +57,9 @@ def canonical_distributions(named: str) -> str:
 
 
 def conditions_of(point: DesignPoint) -> dict[str, Any]:
-    """Return the names of a point's conditions, by the fields `CONDITIONS`.
+    """Return the conditions of a design point: field of `CONDITIONS` -> name.
 
-    For example its mask, by ``"mask"``.
+    Such as ``{"mask": "causal", "dependence": "none", ...}``.
     """
     _, _, normalisation, *others = point.names
     dependence, initialisation, mask = others
@@ -68,7 +68,10 @@ def conditions_of(point: DesignPoint) -> dict[str, Any]:
 
 
 def _in_domain(check: Check, point: DesignPoint) -> bool:
-    """Return whether a point lies in the domain of a check and has its quantity."""
+    """Return whether a design point lies in the domain of a check.
+
+    It must also have the quantity, of rows or of pairs, that the check compares.
+    """
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
     # by default the premise of the texts: mean 0 and variance 1
     labels = domain.distributions or DISTRIBUTIONS
@@ -87,7 +90,7 @@ def _in_domain(check: Check, point: DesignPoint) -> bool:
 FAR = 4
 #: The design points of one case: a single one, or a series by rising d_k.
 Points = tuple[DesignPoint, ...]
-#: Function that returns the exact value of a row; None if theory has none.
+#: Function: (point, row key) -> exact value of the estimate; None if theory has none.
 Exact = Callable[[DesignPoint, RowKey], float | None]
 
 
@@ -142,10 +145,11 @@ class Evidence:
         )
 
     def cases(self, check: Check) -> list[CaseKey]:
-        """Return the cases of a check that exist and can be compared.
+        """Return the cases of a check that can be judged on this evidence.
 
         A case is a design point, a series of them over d_k, or one of a record.  Cases
-        are sorted by distribution, number of keys and d_k.
+        are sorted by distribution, number of keys and d_k.  Those are left out whose
+        exact value or limit the check refers to and theory does not know.
         """
         if check.quantity in RECORDED:
             return list(find_recorded(check, self.record or read_record()))
@@ -154,13 +158,13 @@ class Evidence:
     def decide(
         self, check: Check, where: CaseKey, rate: float, *, by_theory: bool = True
     ) -> Case:
-        """Return one case of a check with its estimate and outcome.
+        """Return one case of a check, with its estimate and its outcome.
 
         Parameters
         ----------
         check : Check
         where : CaseKey
-            One of `cases`.
+            The case: one that `cases` returns.
         rate : float
             One-sided error rate of the simultaneous interval.
         by_theory : bool
@@ -174,25 +178,25 @@ class Evidence:
             fields["d_k_range"] = where.d_k and (where.d_k, where.d_k)
         else:
             points = self.points_by_case(check)[where]
-            exact = exact_in(check, points, self.reference)
+            exact = exact_of_case(check, points, self.reference)
             used = _points_of_slope(check, points)
             fields["d_k_range"] = used[0].d_k, used[-1].d_k
             if not check.along_d_k:
                 key = check.quantity, points[0], check.divisor, check.summary
                 simulated = simulated_value(*key)
                 fields["simulated"] = simulated and six_digits(simulated.value)
-            fields["limit"] = limit_in(check, where)
+            fields["limit"] = limit_of_case(check, where)
             fields["most"] = min(self.budgets[point] for point in points)
             if is_applicable(check, points):
                 fields["rows"] = tuple(row_id(c, row_key(check)) for c in points)
-                estimate = estimate_in(check, points, self.summaries)
+                estimate = estimate_of_case(check, points, self.summaries)
         region = region_of(check, where.d_k, where.n_keys, exact)
         return decide_case(check, where, region, estimate, rate, exact=exact, **fields)
 
     def points_by_case(self, check: Check) -> dict[CaseKey, Points]:
-        """Return the design points of each case of a check that can be compared.
+        """Return case -> its design points, for each case that `cases` returns.
 
-        Empty for a recorded quantity.
+        Empty for a recorded quantity, which has no points.
         """
         if check not in self._cache:
             cases = cases_of(check, self.budgets, self.divisors)
@@ -204,22 +208,22 @@ class Evidence:
         return self._cache[check]
 
     def _can_compare(self, check: Check, case: CaseKey, points: Points) -> bool:
-        """Return whether the exact value or limit that a check refers to is known.
+        """Return whether theory knows the exact value or limit that a check refers to.
 
         True if the check refers to neither.
         """
         if check.relation == "tends_to":
-            return limit_in(check, case) is not None
+            return limit_of_case(check, case) is not None
         exact = check.expected == "reference"
-        return not exact or exact_in(check, points, self.reference) is not None
+        return not exact or exact_of_case(check, points, self.reference) is not None
 
 
 def cases_of(
     check: Check, points: Iterable[DesignPoint], divisors: Collection[str]
 ) -> dict[CaseKey, Points]:
-    """Return the cases of a check in a grid, each with its design points.
+    """Return the cases of a check in a grid: case -> its design points.
 
-    A case is a single design point, or a series of them over d_k.
+    A case is a single design point, or a series of two or more over d_k.
 
     Parameters
     ----------
@@ -232,9 +236,8 @@ def cases_of(
     Returns
     -------
     dict
-        Case -> its points, by rising d_k.  Sorted by distribution, number of keys and
-        d_k.  Empty for a recorded quantity, or if a divisor of the check is not
-        sampled.
+        Sorted by distribution, number of keys and d_k; points by rising d_k.  Empty for
+        a recorded quantity, or if a divisor of the check is not sampled.
     """
     sampled = set(check.divisor.split("/")) <= set(divisors)
     if not sampled or check.quantity in RECORDED:
@@ -255,9 +258,10 @@ def cases_of(
 def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows that checks need, at the points of a grid.
+    """Yield (point, row key) of the estimates that checks need, in a grid of points.
 
     Cases are left out whose distributions lack the moments that an interval needs.
+    ``divisors`` are those that are sampled.
     """
     for check in checks:
         for case in cases_of(check, points, divisors).values():
@@ -278,14 +282,17 @@ def case_of(check: Check, point: DesignPoint) -> CaseKey:
 
 
 def row_key(check: Check) -> RowKey:
-    """Return the key of the row that a check compares: quantity, divisor and so on."""
+    """Return the key of the estimate that a check compares, at each of its points.
+
+    Quantity, summary, divisor, number format and way of softmax.
+    """
     return RowKey(
         check.divisor, check.quantity, check.summary, check.number_format, check.softmax
     )
 
 
 def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
-    """Return a key of the statistic that a check estimates in a case.
+    """Return what identifies the statistic that a check estimates in a case.
 
     Checks with equal keys share one interval and its part of the error rate.
     Quantities of pairs under several divisors are one row times known factors, and so
@@ -307,26 +314,30 @@ def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
 
 
 def is_applicable(check: Check, points: Points) -> bool:
-    """Return whether all points have the moments that a check's intervals need."""
+    """Return whether a check can be judged at all points of a case.
+
+    Their distributions must have the moments that an interval needs.
+    """
     return all(has_interval(c, check.quantity) for c in points)
 
 
 def _points_of_slope(check: Check, points: Points) -> Points:
     """Return the points of a case from which its estimate is computed.
 
-    They are all points, but for a limit only those near the largest d_k.
+    All points, but for a limit only those with at least 1/`FAR` of the largest d_k.
     """
     if check.relation != "tends_to":
         return points
     return tuple(c for c in points if c.d_k >= points[-1].d_k / FAR)
 
 
-def estimate_in(
+def estimate_of_case(
     check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
     """Return the estimate that a check compares in a case.
 
-    It is that of the row, or of the slope of the row's logarithm over ln d_k.
+    For a single point it is that of the quantity, for a series the log-log slope of the
+    quantity over d_k.  ``summaries`` returns the estimates of a point.
     """
     key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
@@ -335,7 +346,7 @@ def estimate_in(
     return estimates[0]
 
 
-def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
+def exact_of_case(check: Check, points: Points, reference: Exact) -> float | None:
     """Return the exact value of the number that a check estimates in a case.
 
     Parameters
@@ -351,7 +362,7 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
     float or None
         Of a row or a slope.  None if theory lacks one of the rows, or for a limit.
     """
-    exact = [_exact_row(c, row_key(check), reference) for c in points]
+    exact = [_exact_of_row(c, row_key(check), reference) for c in points]
     known = [value for value in exact if value is not None]
     if len(known) < len(exact) or check.relation == "tends_to":
         return None
@@ -363,17 +374,20 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
     return log_log_slope([c.d_k for c in points], estimates).value
 
 
-def limit_in(check: Check, case: CaseKey) -> Limit | None:
-    """Return the limit for large d_k in a case; None unless the check is about it."""
+def limit_of_case(check: Check, case: CaseKey) -> Limit | None:
+    """Return the limit for large d_k in a case.
+
+    None if the check is not about a limit, or theory does not know it.
+    """
     if check.relation != "tends_to":
         return None
     return limit_of(check.quantity, check.summary, case.n_keys or 0)
 
 
-def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
-    """Return the exact value of a row; None if theory has none.
+def _exact_of_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
+    """Return the exact value of an estimate at a point; None if theory has none.
 
-    For two divisors it is the ratio of their values.
+    For two divisors, ``none/sqrt``, it is the ratio of their values.
     """
     parts = [
         reference(point, key._replace(divisor=divisor))
@@ -414,7 +428,7 @@ class ErrorRates(NamedTuple):
 def split_error_rate(
     catalogue: Catalogue, evidence: Evidence, error_rate: float
 ) -> ErrorRates:
-    """Return an error rate split equally over both ends of all intervals.
+    """Return how an error rate is split: equally over both ends of all intervals.
 
     Parameters
     ----------
@@ -426,9 +440,9 @@ def split_error_rate(
     """
 
     def count(checks: Iterable[Check]) -> int:
-        """Return the number of interim analyses of all different statistics.
+        """Return the number of interim analyses, over all different statistics.
 
-        Checks with the same `statistic_key` have the same statistic.
+        Checks with the same `statistic_key` have the same statistic, which counts once.
         """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:

@@ -112,25 +112,28 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Runs for each (optimiser, arm, d_k), with the seed as index."""
+        """(optimiser, arm, d_k) -> table of its runs, with the seed as index.
+
+        An arm is a divisor with an initialisation, a key of `ARMS`.
+        """
         return dict(iter(self.runs.set_index("seed").groupby(ARM)))
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Rate searches for each (optimiser, arm, d_k), with the seed as index."""
+        """(optimiser, arm, d_k) -> its searches of a rate, with the seed as index."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """First gradients for each (optimiser, d_k), with the seed as index."""
+        """(optimiser, d_k) -> table of first gradients, with the seed as index."""
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
     def values_by_seed(
         self, column: str, optimiser: str, arm: str, d_k: int
     ) -> "pd.Series[float]":
-        """Return a column of the results of one arm, with the seed as index.
+        """Return the values of one column for one arm: seed -> value.
 
-        An arm is a divisor with an initialisation.
+        An arm is a divisor with an initialisation, a key of `ARMS`.
 
         Parameters
         ----------
@@ -163,14 +166,17 @@ def read_record(folder: Path = FOLDER) -> Record:
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:
-    """Return how a record was made, from ``NAME.json``: configuration and versions."""
+    """Return how a record was made: the content of ``NAME.json`` in its folder.
+
+    Configuration, versions and command.
+    """
     with reading("record", folder):
         content = (folder / f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(content))
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Return a table of a record, from ``NAME.csv``.
+    """Return a table of a record: the content of ``NAME.csv`` in its folder.
 
     In columns of steps, the value of a run that did not learn is infinite.
     """

@@ -79,16 +79,18 @@ class Ruling(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Reason
 
 
+#: The ruling where samples do not reach the scope of a proposition.
 UNREACHED = Ruling(Verdict.OPEN, Reason.REACH)
 #: Outcomes that are a decision.
 DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
-    """Return the outcome of a check for an interval and a region (low, high).
+    """Return the outcome of a check, from an interval of its quantity.
 
-    Supported if the interval lies inside the equivalence region, ends included; refuted
-    outside; undecided across an end, or if an end of the interval is NaN.
+    Supported if the interval lies inside the equivalence region (low, high), ends
+    included; refuted if it lies outside; undecided if it crosses an end of the region,
+    or has an end that is NaN.
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Outcome.UNDECIDED
@@ -100,10 +102,10 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
 
 
 def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
-    """Return the outcome of a check for an exact value and a region (low, high).
+    """Return the outcome of a check, from the exact value of its quantity.
 
-    The ends of the equivalence region are included.  A value within its numerical error
-    of an end, but not equal to the end, is undecided.
+    Supported if the value lies in the equivalence region (low, high), ends included,
+    else refuted; undecided within its numerical error of an end, unless equal to it.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):
@@ -157,10 +159,11 @@ def join_cases(
 
 
 def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the joint verdict for all values of a premise that a sentence omits.
+    """Return the joint verdict on a proposition whose sentence omits a premise.
 
-    It is ``partly`` if the proposition holds for one value and fails for another, the
-    common verdict if all are equal, otherwise ``open``.
+    ``verdicts`` are those for each value of the premise, such as each distribution.
+    The joint one is ``partly`` if the proposition holds for one value and fails for
+    another, the common verdict if all are equal, otherwise ``open``.
     """
     occurring = set(verdicts)
     if {Verdict.HOLDS, Verdict.FAILS} <= occurring:

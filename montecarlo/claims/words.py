@@ -13,16 +13,16 @@ from montecarlo.small_files import read_package_toml
 
 @cache
 def read_words() -> Mapping[str, Mapping[str, Any]]:
-    """Return the table of words of degree, such as "vanish": id -> fields.
+    """Return the table of words of degree, such as "vanish": id -> fields of the word.
 
-    The fields are those in ``words.toml``.
+    Fields are as in ``words.toml``; ``measure`` is what the text says of its size.
     """
     return {one["id"]: one for one in read_package_toml("claims/words.toml")["word"]}
 
 
 @cache
 def read_thresholds() -> Mapping[str, float]:
-    """Return the named thresholds that catalogue files use: name -> number.
+    """Return the thresholds that catalogue files give by name: name -> number.
 
     They are the project's choice for vague words and for "about".
     """
@@ -30,6 +30,9 @@ def read_thresholds() -> Mapping[str, float]:
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some word ids that have no measure or are not in the table."""
+    """Return the words, of the ids given, whose text gives no measure for them.
+
+    Words that are not in the table have none.
+    """
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

@@ -50,9 +50,9 @@ OF_ROWS = (
 
 
 def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
-    """Yield rows that have exact values, for the self-check on z scores.
+    """Yield (point, row key) of estimates with exact values, for the self-check.
 
-    The points are sampled anyway.  Quantities of pairs cost nothing more; quantities of
+    ``points`` are sampled anyway.  Quantities of pairs cost nothing more; quantities of
     attention rows are included for independent Gaussian entries alone.
     """
     for point in points:
@@ -65,7 +65,10 @@ def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Outcome of the self-check on z scores, and its statistics."""
+    """Outcome of the self-check on z scores, and its statistics.
+
+    Statistics and bounds are 0, and the outcome not applicable, without z scores.
+    """
 
     outcome: Outcome
     #: probability that a correct simulator is refuted
@@ -88,7 +91,8 @@ class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
     """Return the outcome of the self-check on z scores of a finished study.
 
-    ``measurements`` has the columns of measurements.csv.
+    ``measurements`` has the columns of measurements.csv.  The outcome is not applicable
+    if no line of it has a z score.
     """
     scores = z_scores(measurements)
     outcome, numbers = Outcome.NOT_APPLICABLE, (0.0,) * 5
@@ -181,9 +185,9 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
-    """Return the number of drawn attention rows, for lines that are shares of rows.
+    """Return for each line of a table how many attention rows were drawn for it.
 
-    The index is that of the table.  NaN for other lines.
+    NaN unless the line is a share of rows.  The index is that of the table.
     """
     names = measurements["quantity"].unique()
     indicators = [

@@ -53,7 +53,7 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch from the journal; return whether the journal has it."""
+        """Add a batch from the journal, if it is there; return whether it is."""
         file = self._file(point, start, stop)
         if file is None or not file.exists():
             return False
@@ -65,7 +65,7 @@ class SampleStore:
         return sum(stop - start for start, stop in self._batches.get(point, ()))
 
     def packed(self, point: DesignPoint) -> list[bytes]:
-        """Return the packed batches of a point in the order of their replicates."""
+        """Return all batches of a point as bytes, in the order of their replicates."""
         stored = [batch for _, batch in sorted(self._batches[point].items())]
         return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
@@ -135,7 +135,7 @@ class Plan:
         return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
-        """Split a range of replicates of a point into the ranges of its batches."""
+        """Yield the ranges of replicates of the batches of a range ``indices``."""
         size = max(1, round(BATCH_SECONDS / self.seconds(point)))
         for first in range(0, len(indices), size):
             yield indices[first : first + size]
@@ -169,7 +169,7 @@ def run(
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
-        """Yield the arguments of `sample_packed` for batches that are not stored yet.
+        """Yield the arguments of `sample_packed` for each batch that is not stored yet.
 
         ``wanted`` is the number of replicates that each point shall have.
         """

@@ -19,8 +19,8 @@ from montecarlo.estimation.intervals import (
     MOST_SKEWED,
     POINTWISE,
     SYMMETRIC,
+    EstimateMoments,
     Interval,
-    Moments,
     interval_ends,
     jackknife_moments,
     mean_moments,
@@ -215,10 +215,10 @@ def mean_estimate(values: Array) -> Estimate:
     return replace(estimate, std_error=max(error, least) if error > 0.0 else error)
 
 
-def _estimate(moments: Moments, n_replicates: int) -> Estimate:
-    """Return the `Estimate` with given value, standard error and skewness.
+def _estimate(moments: EstimateMoments, n_replicates: int) -> Estimate:
+    """Return an `Estimate` from its value, standard error and skewness.
 
-    ``moments`` are arrays of shape ().
+    ``moments`` has them as arrays of shape ().
     """
     value, error, skewness = map(float, moments)
     return Estimate(value, error, n_replicates, skewness)

@@ -1,8 +1,8 @@
 """Confidence intervals of means and of smooth functions of means, vectorised.
 
 In: one value per replicate, along the last axis.  Out: estimate, standard error and
-skewness (`Moments`), and from these the ends of an interval at any error rate.  Error
-rates are one-sided: an interval at rate 0.025 is a 95 % interval.
+skewness (`EstimateMoments`), and from these the ends of an interval at any error rate.
+Error rates are one-sided: an interval at rate 0.025 is a 95 % interval.
 """
 
 import math
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
 
 
 def round_end(value: float, digits: int, *, up: bool) -> float:
-    """Round an end of an interval outwards to ``digits`` significant digits.
+    """Return an end of an interval, rounded outwards to ``digits`` significant digits.
 
     ``up`` says whether it is the upper end.
 
@@ -72,8 +72,8 @@ def factor_of(low: float, high: float) -> float | None:
     return math.exp(math.log(high / low) / (2.0 * normal_quantile))
 
 
-class Moments(NamedTuple):
-    """Estimates with standard errors and skewness, from which intervals follow.
+class EstimateMoments(NamedTuple):
+    """The three moments of estimates from which intervals follow, as arrays.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def t_quantile(error_rate: float, n_replicates: float) -> float:
     return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
 
 
-def mean_moments(values: Array) -> Moments:
+def mean_moments(values: Array) -> EstimateMoments:
     """Return means over replicates, with their standard errors and skewness.
 
     ``values`` has the shape (..., n_replicates), the result (...).
@@ -109,10 +109,12 @@ def mean_moments(values: Array) -> Moments:
     deviations = values - centre[..., np.newaxis]
     deviation, skewness = _measure_deviations(deviations)
     error = deviation / math.sqrt(n - 1) if n > 1 else np.full_like(centre, np.nan)
-    return Moments(centre, error, skewness)
+    return EstimateMoments(centre, error, skewness)
 
 
-def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Moments:
+def jackknife_moments(
+    values: Array, function: Callable[[Array], Array]
+) -> EstimateMoments:
     """Return jackknife estimates of a smooth function of several means.
 
     Parameters
@@ -124,7 +126,7 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
 
     Returns
     -------
-    Moments
+    EstimateMoments
         Shape (...): the estimates corrected for bias to first order, and their
         jackknife standard errors.
 
@@ -136,11 +138,11 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
     total = values.sum(axis=-1, keepdims=True)
     whole = function(total / n)[..., 0]
     if n < 2:
-        return Moments(whole, np.full_like(whole, np.nan), np.zeros_like(whole))
+        return EstimateMoments(whole, np.full_like(whole, np.nan), np.zeros_like(whole))
     return leave_one_out_moments(whole, function((total - values) / (n - 1)))
 
 
-def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
+def leave_one_out_moments(whole: Array, left_out: Array) -> EstimateMoments:
     """Return jackknife estimates from the values without each single replicate.
 
     Parameters
@@ -158,13 +160,14 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
     # the bias is no better known than its size.  It is the larger part of the error if
     # the derivative at the means is 0
     error = np.hypot(math.sqrt(n - 1) * deviation, bias)
-    return Moments(whole - bias, error, skewness)
+    return EstimateMoments(whole - bias, error, skewness)
 
 
 def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
-    """Return root mean square and skewness of deviations along the last axis.
+    """Return (root mean square, skewness) of deviations along the last axis.
 
-    The deviations are those of replicates from their mean.
+    The deviations are those of replicates from their mean; the skewness is 0 where all
+    are 0.
     """
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
@@ -177,13 +180,13 @@ def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
 
 
 def interval_ends(
-    moments: Moments, n_replicates: int, error_rate: float
+    moments: EstimateMoments, n_replicates: int, error_rate: float
 ) -> tuple[Array, Array]:
     """Return the lower and the upper ends of confidence intervals.
 
     Parameters
     ----------
-    moments : Moments
+    moments : EstimateMoments
         Shape (...).
     n_replicates : int
     error_rate : float

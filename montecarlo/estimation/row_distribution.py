@@ -14,7 +14,7 @@ import numpy as np
 from montecarlo.attention.grids import Bins, LogGrid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.intervals import Interval, Moments, interval_ends
+from montecarlo.estimation.intervals import EstimateMoments, Interval, interval_ends
 from montecarlo.sampling.batches import Counts
 
 
@@ -59,7 +59,7 @@ class RowDistribution:
         one-sided.
         """
         if error_rate not in self._ends:
-            moments = Moments(self.share, self.error, self.skewness)
+            moments = EstimateMoments(self.share, self.error, self.skewness)
             ends = interval_ends(moments, self.n_replicates, error_rate)
             self._ends[error_rate] = ends
         return self._ends[error_rate]
@@ -119,8 +119,8 @@ def row_distribution(
     )
 
 
-def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
-    """Estimate the share of attention rows with a value up to an edge, from counts.
+def shares(sums: Array, n_rows: float, n_replicates: int) -> EstimateMoments:
+    """Return the share of attention rows with a value up to an edge, from counts.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
 
     Returns
     -------
-    Moments
+    EstimateMoments
         Estimates of shape (...), with standard errors and skewness.
     """
     per_replicate = n_rows / n_replicates
@@ -148,10 +148,10 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     third = cube - 3.0 * share * square + 2.0 * share**3
     third = np.where(cube > 0.0, third, 0.0)  # c³ was not summed: skewness 0
     floored = np.maximum(variance, n_replicates * least)
-    return Moments(share, error, third / (floored * np.sqrt(floored)))
+    return EstimateMoments(share, error, third / (floored * np.sqrt(floored)))
 
 
-def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
+def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMoments:
     """Return `shares` for a quantity that only some attention rows have.
 
     The number of rows with the quantity differs between replicates.
@@ -168,7 +168,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
     Returns
     -------
-    Moments
+    EstimateMoments
         Shape (...).
 
     Notes
@@ -187,7 +187,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     error = np.sqrt(np.maximum(second * n_replicates / (n_replicates - 1), least))
     floored = np.maximum(second, least)
     skewness = math.sqrt(n_replicates) * third / (floored * np.sqrt(floored))
-    return Moments(share, error, skewness)
+    return EstimateMoments(share, error, skewness)
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:

@@ -17,8 +17,8 @@ from montecarlo.attention.masks import ENDS
 from montecarlo.attention.number_formats import (
     FLOAT8,
     FLOAT8_SOFTMAX,
-    combinations,
-    compared_rows,
+    format_ways,
+    n_compared_rows,
 )
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
@@ -111,20 +111,19 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
         return
     for quantity in ROW_QUANTITIES.values():
         if has_meaning(quantity, point):
-            yield from _row_quantity_keys(quantity, divisors)
+            yield from _row_keys(quantity, divisors)
     with_formats = point.formats and not point.is_masked
-    for number_format, softmax in combinations(point.shape[1]) if with_formats else ():
+    for number_format, softmax in format_ways(point.shape[1]) if with_formats else ():
         for name in FORMAT_QUANTITIES:
             for divisor in divisors:
                 yield RowKey(divisor, name, "mean", number_format.name, softmax)
 
 
-def _row_quantity_keys(
-    quantity: Quantity, divisors: tuple[str, ...]
-) -> Iterator[RowKey]:
-    """Yield the keys of a quantity of rows: by divisor, then ratios to `BASELINE`.
+def _row_keys(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Yield the keys of a quantity of attention rows, for all divisors and ratios.
 
-    A conditional quantity (with ``given``) has only the divisor "none".
+    First each divisor, then its ratio to `BASELINE`.  A quantity with a condition
+    (``given``) has the divisor ``none`` alone.
     """
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
@@ -135,7 +134,10 @@ def _row_quantity_keys(
 
 
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
-    """Return the columns of replicates that are needed to estimate some rows."""
+    """Return the numbers to which each replicate of a point is to be reduced.
+
+    They are those that the estimates with the given keys need.
+    """
     if not point.has_rows:
         return PAIR_COLUMNS
     means: dict[tuple[str, str], None] = {}
@@ -154,7 +156,11 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
 
 
 def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
-    """Yield keys of sampled rows, with one divisor each, that determine a row."""
+    """Yield the keys of the estimates from which one with a given key is computed.
+
+    Each has a single divisor, and a quantity that is sampled itself: for the ratio
+    ``none/sqrt`` of a mean, the means under ``none`` and under ``sqrt``.
+    """
     quantity = QUANTITIES[key.quantity]
     base = quantity.multiple_of or quantity.root_of or key.quantity
     key = key._replace(quantity=base)
@@ -166,14 +172,17 @@ def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
 
 
 def _column_name(key: RowKey) -> str:
-    """Return the name of the sampled column with the quantity of a row."""
+    """Return the name of the column of replicates that has the quantity of a key."""
     if key.quantity in FORMAT_QUANTITIES:
         return format_column(key.quantity, key.number_format, key.softmax)
     return key.quantity
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
-    """Return the names of a row quantity's summaries, for an error message."""
+    """Return the names of a quantity's summaries, to be listed in an error message.
+
+    With words for any quantile, if the quantity has quantiles.
+    """
     if quantity.grid is None:
         return quantity.summaries
     return (*dict.fromkeys((*quantity.summaries, "median")), ANY_QUANTILE)
@@ -209,7 +218,10 @@ class Summaries:
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate with a key, cached; ``columns`` must have its columns."""
+        """Return the estimate with a key, clipped to its range; cached.
+
+        ``columns`` must have the columns that it needs.
+        """
         if key not in self._estimates:
             raw = self._compute(key)
             if not has_interval(self.point, key.quantity):
@@ -218,7 +230,7 @@ class Summaries:
         return self._estimates[key]
 
     def _range(self, key: RowKey) -> tuple[Range, float]:
-        """Return the range of an estimate, and its largest relative rounding error."""
+        """Return (range of an estimate, its largest relative rounding error)."""
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
@@ -231,7 +243,7 @@ class Summaries:
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
     def _compute(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row before it is clipped to its range."""
+        """Return the estimate with a key before it is clipped to its range."""
         quantity = QUANTITIES[key.quantity]
         if base := quantity.multiple_of:
             estimate = self.estimate(key._replace(quantity=base))
@@ -261,7 +273,7 @@ class Summaries:
         For the summaries ``first`` and ``last``, over that row of each replicate.
         """
         shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
-        n_rows = compared_rows(*shape) if in_format else shape[0]
+        n_rows = n_compared_rows(*shape) if in_format else shape[0]
         column = _column_name(key)
         if key.summary in ENDS:
             n_rows, column = 1, end_column(column, key.summary)
@@ -347,7 +359,7 @@ class Summaries:
         return self._distributions[column]
 
     def _column(self, divisor: str, name: str) -> Array:
-        """Return the sampled means of a column by replicate, shape (n_replicates,)."""
+        """Return a column of the samples: means by replicate, (n_replicates,)."""
         return self.samples.means[:, self.columns.means.index((divisor, name))]
 
 
@@ -361,7 +373,7 @@ _NEEDS = {
 
 
 def reason_missing(point: DesignPoint, key: RowKey) -> str:
-    """Return why a quantity is not defined at a point, for a message; "" if it is.
+    """Return the reason why a quantity is not defined at a point; empty if it is.
 
     The divisor and the summary of ``key`` are not considered.
     """
@@ -369,7 +381,7 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
     if quantity in FORMAT_QUANTITIES:
         if point.is_masked:
             return f"is not computed under a mask, got {point.mask.name}"
-        ways = {(one.name, way) for one, way in combinations(point.shape[1])}
+        ways = {(one.name, way) for one, way in format_ways(point.shape[1])}
         ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
         if point.formats and (number_format, softmax) in ways:
             return ""

@@ -102,7 +102,7 @@ SUMS = (
 
 
 class Finding(NamedTuple):
-    """Heads that have the same result."""
+    """Heads with the same answer for the same reasons, which are reported together."""
 
     heads: tuple[HeadScale, ...]
     answer: str  # `YES`, `NO` or `UNDETERMINED`
@@ -110,17 +110,21 @@ class Finding(NamedTuple):
 
 
 class ScaleAnswer(NamedTuple):
-    """Whether the heads of a model divide by the expected divisor."""
+    """The answer whether the heads of a model divide by the expected divisor.
 
-    scales: ModelScales
-    expected: Expected
+    ``answer`` is `YES` if all do, `NO` if any head does not, else `UNDETERMINED`.
+    """
+
+    scales: ModelScales  # as they were measured
+    expected: Expected  # the divisor, and parts such as a mask, that were expected
     rtol: float  # relative tolerance of the divisor
-    #: `NO` if any head divides by something else; dead heads do not count.
+    #: `YES`, `NO` or `UNDETERMINED`.  Dead heads, whose arrays are 0, do not count.
     answer: str
     findings: tuple[Finding, ...]  # those with a no first
     #: Possible attention that was not followed, because of which there is no yes.
     missed: tuple[str, ...] = ()
-    #: Configured parts beside the divisor that are right, and that do not show here.
+    #: Configured parts beside the divisor, such as a cap: those that are right, and
+    #: those that these arrays cannot show.
     checked: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
 
@@ -132,18 +136,22 @@ def answer_scales(
     missed: tuple[str, ...] = (),
     caps: Mapping[int, float | None] | None = None,
 ) -> ScaleAnswer:
-    """Return whether all heads divide by the expected divisor.
+    """Return the answer whether all heads divide by the expected divisor.
 
     Parameters
     ----------
     scales : ModelScales
+        The scales that the heads apply, from `find_scales`.
     expected : Expected
+        From `find_expected`.
     rtol : float
         Relative tolerance of the divisor.
     missed : tuple of str
-        Possible attention that was not followed.
+        Possible attention that was not followed, with the reasons.  If there is any,
+        the answer is not `YES`.
     caps : mapping, optional
-        Caps of scores that were passed to attention, by layer; None for no cap.
+        Caps of scores that were passed to attention, by number of the layer; None for
+        a layer without a cap.  Layers whose cap is not known are missing.
     """
     answers = set()
     parts: dict[str, dict[str, None]] = {YES: {}, NO: {}, UNDETERMINED: {}}
@@ -174,88 +182,98 @@ def answer_scales(
     return ScaleAnswer(scales, expected, rtol, overall, *details)
 
 
-def _hints(one: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
-    """Return likely mistakes behind the divisor, if its interval is narrow enough."""
-    low, high = one.divisors()
-    if not high - low <= 2.0 * NEAR * abs(one.divisor):  # or not determined
+def _hints(head: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
+    """Return the likely mistakes behind a wrong divisor, keys of `HINTS`.
+
+    Empty if the interval of the divisor is too wide, or no mistake gives this divisor.
+    """
+    low, high = head.divisors()
+    if not high - low <= 2.0 * NEAR * abs(head.divisor):  # or not determined
         return ()
-    sizes, is_twice = (scales.d_k, scales.n_heads), len(one.known) > 1
-    meant = expected.at(one.head.layer)
-    return hints_at(one.divisor, meant, *sizes, is_known_twice=is_twice)
+    sizes, is_twice = (scales.d_k, scales.n_heads), len(head.known) > 1
+    meant = expected.at(head.head.layer)
+    return hints_at(head.divisor, meant, *sizes, is_known_twice=is_twice)
 
 
 def answer_head(
-    one: HeadScale, expected: Expected, rtol: float = RTOL, n_heads: int = 1
+    head: HeadScale, expected: Expected, rtol: float = RTOL, n_heads: int = 1
 ) -> str:
-    """Return whether a head divides by the expected divisor.
+    """Return whether a head divides by the expected divisor: one of three answers.
 
-    Intervals of a no are widened (Bonferroni) so that a model of ``n_heads`` right
-    heads gets one with probability `WRONG_NO`.  Scales that differ by row are no reason
-    for a no where outputs alone show them: a bias has the same effect there.
+    `YES` if the 95 % interval of its divisor lies within the relative tolerance
+    ``rtol`` of the expected one, `NO` if a wider interval lies outside, else
+    `UNDETERMINED`.  The wider one is such (Bonferroni) that a model of ``n_heads``
+    right heads gets any `NO` with probability `WRONG_NO`.  Scales that differ by row
+    are no reason for a `NO` where outputs alone show them: a bias has the same effect.
     """
-    meant = expected.at(one.head.layer)
-    if not meant.is_known or (one.outcome, one.source) == ("by_row", "outputs"):
+    meant = expected.at(head.head.layer)
+    if not meant.is_known or (head.outcome, head.source) == ("by_row", "outputs"):
         return UNDETERMINED
-    if one.outcome in {"uniform", "by_row", "over_queries"}:
+    if head.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
-    if one.outcome != "scale":
+    if head.outcome != "scale":
         return UNDETERMINED
-    low, high = one.divisors()
+    low, high = head.divisors()
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
         return YES
-    low, high = one.divisors(0.5 * WRONG_NO / n_heads)
+    low, high = head.divisors(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNDETERMINED
 
 
 class PartAnswer(NamedTuple):
-    """Whether a head has a part that is configured beside the divisor."""
+    """Whether a head has a part, such as a cap, that is configured with the divisor."""
 
     hint: str  # the likely mistake of a no, a key of `HINTS`
-    text: str  # the part
+    text: str  # the part in words, such as ``a cap of 50``
     answer: str  # `YES`, `NO` or `UNDETERMINED`
 
 
 def check_parts(
-    one: HeadScale,
+    head: HeadScale,
     expected: Expected,
     scales: ModelScales,
     caps: Mapping[int, float | None],
 ) -> Iterator[PartAnswer]:
-    """Yield an answer for each configured part, and for sinks that are not."""
-    parts = expected.at(one.head.layer).parts
-    if not math.isnan(parts.cap) and one.outcome == "scale":
-        yield _check_cap(one, parts.cap, caps.get(one.head.layer, math.nan))
+    """Yield an answer for each configured part of a head, and for unexpected sinks.
+
+    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` are
+    those that were passed to attention, as in `answer_scales`.
+    """
+    parts = expected.at(head.head.layer).parts
+    if not math.isnan(parts.cap) and head.outcome == "scale":
+        yield _check_cap(head, parts.cap, caps.get(head.head.layer, math.nan))
     text = f"{parts.mask} of {parts.n_keys} keys".replace("window", "a window")
     if parts.n_keys >= scales.most_keys > 0:
         text = f"{text}, of {scales.most_keys} here"
         yield PartAnswer(parts.mask, text, UNDETERMINED)
-    elif parts.n_keys and one.mask.mask in {"none", "causal", "window", "chunks"}:
-        is_so = one.mask[:2] == (parts.mask, parts.n_keys)
+    elif parts.n_keys and head.mask.mask in {"none", "causal", "window", "chunks"}:
+        is_so = head.mask[:2] == (parts.mask, parts.n_keys)
         yield PartAnswer(parts.mask, text, YES if is_so else NO)
     for text in parts.not_checked:
         yield PartAnswer("", text, UNDETERMINED)
-    if parts.has_sinks and one.source == "weights":
+    if parts.has_sinks and head.source == "weights":
         has_none = {head.mask.sums for head in scales.heads} == {"one"}
         yield PartAnswer("no_sinks", "sinks", NO if has_none else YES)
-    if parts.has_sinks is False and one.mask.sums == "less":
+    if parts.has_sinks is False and head.mask.sums == "less":
         yield PartAnswer("sums", "", NO)
-    if parts.has_alibi and one.form == "distance":
-        is_so = one.parameter < 0.0
+    if parts.has_alibi and head.form == "distance":
+        is_so = head.parameter < 0.0
         yield PartAnswer("alibi", "a bias that falls", YES if is_so else NO)
 
 
-def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
-    """Return whether the cap is the wanted one: as fitted, or as passed to attention.
+def _check_cap(head: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
+    """Return the answer whether a head caps its scores at ``wanted``, by tanh.
 
-    The passed one counts where the wanted one would not show in weights.
+    The cap is the fitted one.  Where ``wanted`` would not show in weights, it is the
+    one that was passed to attention: None for no cap, NaN if it is not known.
     """
-    cap = one.parameter if one.form == "cap" else None
-    if cap is None and one.fit is not None:
+    cap = head.parameter if head.form == "cap" else None
+    if cap is None and head.fit is not None:
         # the size of the cubic term of tanh
-        bent = (abs(one.scale) * one.fit.spread) ** 3 / wanted**2
-        shows = bent > SEEN * max(one.fit.residual, one.fit.rounding)
-        cap = None if shows and one.form in {"plain", "distance"} else passed
+        bent = (abs(head.scale) * head.fit.spread) ** 3 / wanted**2
+        shows = bent > SEEN * max(head.fit.residual, head.fit.rounding)
+        cap = None if shows and head.form in {"plain", "distance"} else passed
     if cap is not None and math.isnan(cap):
         text = f"a cap of {wanted:g}, too far above these scores"
         return PartAnswer("cap", text, UNDETERMINED)
@@ -264,7 +282,10 @@ def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswe
 
 
 def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return groups of heads with the same divisor; all have the same outcome."""
+    """Return heads in groups of the same divisor, up to the relative distance `CLOSE`.
+
+    ``heads`` have the same outcome; without a scale they are a single group.
+    """
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
@@ -276,9 +297,9 @@ def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 
 def implied_divisor(scales: ModelScales) -> str:
-    """Return the median head's divisor as a number.
+    """Return the median of the heads' divisors as text, such as ``8``.
 
-    `EXPECTED` where none is determined, or usable as a divisor.
+    `EXPECTED` where no divisor is determined, or none is usable.
     """
     divisors = sorted(one.divisor for one in scales.heads if one.outcome == "scale")
     usable = [one for one in divisors if SMALLEST <= one <= LARGEST]
@@ -286,7 +307,10 @@ def implied_divisor(scales: ModelScales) -> str:
 
 
 def say_answer(answer: ScaleAnswer) -> str:
-    """Return the line that answers whether scores are divided as expected."""
+    """Return one line: the question whether scores are divided as expected, answered.
+
+    Such as ``scores divided by sqrt(d_k)? yes; right, too: a cap of 50``.
+    """
     if not answer.expected.is_known:
         return (
             "scores divided as configured? cannot be told: "
@@ -311,7 +335,10 @@ def say_answer(answer: ScaleAnswer) -> str:
 
 
 def say_findings(answer: ScaleAnswer) -> Iterator[str]:
-    """Yield a line for each finding."""
+    """Yield a line of text for each finding: its heads, and what they do.
+
+    At most `MOST_FINDINGS`; one further line counts the others.
+    """
     for one in answer.findings[:MOST_FINDINGS]:
         yield f"{say_places(one, answer.scales.n_heads)}: {say_finding(one, answer)}"
     if len(answer.findings) > MOST_FINDINGS:
@@ -319,7 +346,11 @@ def say_findings(answer: ScaleAnswer) -> Iterator[str]:
 
 
 def say_places(finding: Finding, n_heads: int) -> str:
-    """Return the layers and heads of a finding, for a sentence."""
+    """Return the layers and heads of a finding as text.
+
+    Such as ``layers 0-3, all heads; layer 5, head 2``.  ``n_heads`` is the number of
+    heads of a layer.
+    """
     heads: dict[int, list[int]] = {}
     for one in finding.heads:
         heads.setdefault(one.head.layer, []).append(one.head.head)
@@ -335,7 +366,10 @@ def say_places(finding: Finding, n_heads: int) -> str:
 
 
 def say_place(layers: Sequence[int], heads: Sequence[int] = ()) -> str:
-    """Return layers, and heads if some are given, for a sentence."""
+    """Return numbers of layers and heads as text: ``layers 0-3, heads 1, 2``.
+
+    Without ``heads``, the layers alone.
+    """
     return ", ".join(
         f"{name}{'s' * (len(numbers) > 1)} {say_numbers(numbers)}"
         for name, numbers in (("layer", layers), ("head", heads))
@@ -344,7 +378,7 @@ def say_place(layers: Sequence[int], heads: Sequence[int] = ()) -> str:
 
 
 def say_numbers(numbers: Sequence[int]) -> str:
-    """Write ascending numbers, three neighbours or more as ranges."""
+    """Return ascending numbers as text, with ranges from three on: ``0, 2-5, 7, 8``."""
     runs: list[list[int]] = []
     for number in numbers:
         if not runs or number != runs[-1][-1] + 1:
@@ -357,7 +391,10 @@ def say_numbers(numbers: Sequence[int]) -> str:
 
 
 def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
-    """Return the sentence of a finding, without its layers and heads."""
+    """Return a finding in words, without its layers and heads.
+
+    The divisor, form, mask and sum of weights, what was expected, and likely mistakes.
+    """
     one = finding.heads[0]
     meant = answer.expected.at(one.head.layer)
     if one.outcome != "scale":
@@ -377,10 +414,11 @@ def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
 
 
 def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
-    """Return what scores are divided by, on average over the heads of a finding.
+    """Return the mean divisor of the heads of a finding in words.
 
-    With the formula where the divisor is narrow enough for one, else with the multiple
-    of sqrt(d_k).
+    Such as ``scores are divided by 8.000 ± 0.002 = sqrt(d_k)``: with the formula where
+    the divisor is known closely enough for one, else as a multiple of sqrt(d_k).
+    ``wanted`` is the name of the expected divisor, which is preferred as a formula.
     """
     heads = finding.heads
     divisor = math.fsum(one.divisor for one in heads) / len(heads)
@@ -393,13 +431,20 @@ def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
 
 
 def say_mask(mask: str, window: int, keys: str = "") -> str:
-    """Return a mask in words, with the keys that no row sees."""
+    """Return a mask in words; ``keys`` are words for the keys that no row sees.
+
+    ``mask`` is a key of `MASKS`, ``window`` the number of keys of a window or chunk.
+    """
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said
 
 
 def say_number(value: float, half: float) -> str:
-    """Write a number with the digits that the half-width of its interval supports."""
+    """Return a number as text, with the half-width of its interval: ``8.00 ± 0.02``.
+
+    It has the digits that ``half`` supports; ``half`` is not shown if it is below one
+    in a million.
+    """
     if half < 1e-6 * abs(value):
         return f"{value:.6g}"
     digits = max(0, -int(f"{half:e}".partition("e")[2]))

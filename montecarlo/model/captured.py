@@ -52,14 +52,18 @@ MOST_MISSED = 16
 
 
 class Call(NamedTuple):
-    """One call of attention."""
+    """One call of attention, for one or several sequences."""
 
-    #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
+    #: By name: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps
+    #: ``added``; each has an array of every sequence.
     arrays: Arrays
     passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``mask``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
-        """Return the call with the last rows of each sequence alone."""
+        """Return the call with the last ``n_rows`` queries of each sequence alone.
+
+        All keys stay.
+        """
         arrays = {
             name: [array[:, -n_rows:].copy() for array in arrays]
             if name in OF_QUERIES
@@ -73,14 +77,19 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Numbers of heads, d_k and names of arrays; a model has layers of one kind."""
+        """What all layers of one `Model` must have in common, as a tuple.
+
+        Its elements are number of heads, number of heads of keys, d_k, names of arrays.
+        """
         (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
         return heads, key_heads, d_k, *self.arrays
 
 
 @dataclass(slots=True, repr=False)
 class Captured:
-    """Attention of a model, as it was recorded.
+    """The calls of attention of a model that `capture` recorded, layer by layer.
+
+    A *pass* is one run of the model; its calls of attention are layers 0, 1, ...
 
     Attributes
     ----------
@@ -99,15 +108,20 @@ class Captured:
     #: Calls of each pass of the model; None for a call with a single key.
     _passes: list[list[Call | None]] = field(default_factory=list)
     _is_open: bool = False  # whether the next call belongs to the last pass
+    #: Reasons why attention was missed, each with whether it surely was attention.
     _missed: dict[str, bool] = field(default_factory=dict)
-    _bytes: int = 0
+    _bytes: int = 0  # of all arrays, except those that were added to scores
 
     def begin(self) -> None:
-        """Begin another pass of the model: layers are counted from 0 again."""
+        """Begin another pass of the model: the next call is that of layer 0."""
         self._is_open = False
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call as the next layer of this pass."""
+        """Record a call as the next layer of this pass, with its options ``passed``.
+
+        Once all recorded arrays exceed `MOST_BYTES`, only the last `ROWS` queries of
+        each sequence are kept.
+        """
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
@@ -124,7 +138,10 @@ class Captured:
                 calls[:] = [call and call.last_rows(ROWS) for call in calls]
 
     def room(self) -> int:
-        """Return how many more sequences are kept, for this pass."""
+        """Return how many sequences of this pass are recorded: 0 or more.
+
+        It is ``sequences`` less those of earlier passes.
+        """
         earlier = self._passes[:-1] if self._is_open else self._passes
         first_calls = (call for calls in earlier for call in calls[:1] if call)
         kept = sum(len(call.arrays["q"]) for call in first_calls)
@@ -132,11 +149,11 @@ class Captured:
 
     @property
     def _layers(self) -> list[list[Call]]:
-        """Calls of each layer, one of each pass.
+        """For each layer a list of its calls, one call for each pass.
 
         Passes with the same number of calls are further sequences of the same layers.
-        Others have layers of their own, as where generate() runs an encoder once and a
-        decoder several times.
+        Passes with another number have layers of their own, as where generate() runs an
+        encoder once and a decoder several times.
         """
         parts: dict[int, list[list[Call | None]]] = {}
         for calls in self._passes:
@@ -154,18 +171,27 @@ class Captured:
         return [calls[0].passed for calls in self._layers]
 
     def miss(self, reason: str, *, is_certain: bool) -> None:
-        """Note why attention could not be recorded, and whether it surely is some."""
+        """Note the reason why an operation could not be recorded.
+
+        ``is_certain`` says whether the operation surely was attention.
+        """
         if len(self._missed) < MOST_MISSED:
             self._missed.setdefault(reason, is_certain)
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """What may be attention and could not be recorded, with the reasons."""
+        """Operations that may be attention and could not be recorded, with reasons.
+
+        One text for each, such as ``_softmax of a nested tensor``; empty if none.
+        """
         return tuple(self._missed)
 
     @property
     def rows_kept(self) -> str:
-        """Which rows are kept of the longest sequence; empty if all are."""
+        """Which rows are kept of a sequence, as text: ``the last 64 rows of 512``.
+
+        Of the sequence with the most rows dropped; empty if all rows are kept.
+        """
         counts = [
             (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
             for call in chain.from_iterable(self._layers)
@@ -191,7 +217,10 @@ class Captured:
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """The module that called attention in each layer, and its configuration."""
+        """For each layer, the module that called attention, and its configuration.
+
+        Without a known module, the configuration of the model.
+        """
         return tuple(
             one.get("caller")
             or Caller("", self.config, is_whole=one["source"] == "written out")
@@ -200,14 +229,19 @@ class Captured:
 
     @property
     def caps(self) -> dict[int, float | None]:
-        """The cap of scores in each layer where it is known; None for no cap."""
+        """Number of each layer -> its cap of scores; None for no cap.
+
+        Layers whose cap is not known are missing.
+        """
         known = {"torch", "transformers", "written out"}
         return {
             n: p["cap"] for n, p in enumerate(self._options) if p["source"] in known
         }
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
-        """Return a model for each group of layers of the same sizes.
+        """Return the arrays as models, one `Model` for each group of layers alike.
+
+        Layers are alike if their sizes, arrays and numbers of sequences are the same.
 
         Parameters
         ----------
@@ -224,7 +258,10 @@ class Captured:
     def _layers_by_kind(
         self, layers: Sequence[int] | None
     ) -> dict[tuple[object, ...], list[int]]:
-        """Return numbers of layers by their `Call.kind` and numbers of sequences."""
+        """Return the numbers of layers, in groups of those that can be one `Model`.
+
+        The key of a group is `Call.kind` and the number of sequences of each call.
+        """
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
         if not recorded or (certain and layers is None):
@@ -255,7 +292,7 @@ class Captured:
         return groups
 
     def _model_of(self, layers: Sequence[int]) -> Model:
-        """Return a model of layers that are of one kind."""
+        """Return the model of layers that are alike, given by their numbers."""
         calls = [self._layers[layer] for layer in layers]
         names = {name: name for name in calls[0][0].arrays}
         lists = {
@@ -379,7 +416,7 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call; from now on, as many rows as `Captured` keeps."""
+        """Record a call, and take over the number of rows that are kept from now on."""
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

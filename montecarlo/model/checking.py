@@ -33,10 +33,19 @@ def open_source(
     fewest: Mapping[str, int] = FEWEST,
     name: str = "captured",
 ) -> tuple[Model, ...]:
-    """Return a model for each kind of layer of a source.
+    """Return the arrays of a source as models: one, or for `Captured` several.
 
-    ``axes`` are those of arrays or a file, ``fewest`` the smallest numbers of queries
-    and keys, by ``q`` and ``k``, and ``name`` what messages call the source.
+    There is one `Model` for each group of layers of the same sizes.
+
+    Parameters
+    ----------
+    source : Captured, mapping, or path
+    axes : sequence of str, optional
+        Names of the axes of arrays or a file; by default all of `AXES`.
+    fewest : mapping
+        Smallest allowed numbers of queries, ``q``, and of keys, ``k``; for arrays.
+    name : str
+        What messages call the source.
     """
     if isinstance(source, str | Path):
         return (open_files([Path(source)], axes=axes),)
@@ -100,7 +109,10 @@ def answer_models(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> list[ScaleAnswer]:
-    """Return the answer of `assert_attention_scale` for each kind of layer."""
+    """Return the answers that `assert_attention_scale` raises an error for.
+
+    There is one for each group of layers of the same sizes.  Parameters are the same.
+    """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
     known = captured if isinstance(captured, Captured) else Captured()

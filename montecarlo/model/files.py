@@ -31,7 +31,7 @@ LAYERS = "layers"
 def open_files(
     paths: Sequence[Path], *, axes: Sequence[str] | None = None, causal: bool = False
 ) -> Model:
-    """Return a model of the arrays in files, each of which has further sequences.
+    """Return the arrays in files as one model; each file has further sequences of it.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ def open_files(
         held = _read_file(path)
         numbers = held.pop(LAYERS, None)
         labels = {name: f"{name} of {path.name}" for name in held}
-        arrays = {name: _as_numbers(labels[name], a) for name, a in held.items()}
+        arrays = {name: _as_floats(labels[name], a) for name, a in held.items()}
         sequences += make_sequences(arrays, axes, labels, causal=causal)
-        layers.append(_numbers_of(path, numbers, sequences[-1].sizes["layer"]))
+        layers.append(_layer_numbers(path, numbers, sequences[-1].sizes["layer"]))
     if len(set(layers)) > 1:
         raise InputError(f"files must hold the same layers, got {show(layers)}")
     return make_model(sequences, layers=layers[0], causal=causal)
 
 
 def require_files(paths: Sequence[Path]) -> None:
-    """Refuse files that cannot be read, and one that stands there twice."""
+    """Raise `InputError` for files that cannot be read, or a file given twice."""
     for path in paths:
         if path.suffix not in {".npz", ".pt"}:
             raise InputError(
@@ -81,8 +81,8 @@ def require_files(paths: Sequence[Path]) -> None:
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file that have a name of `NAMES`, and the layers."""
-    with path.open("rb") as file, _reading(path):
+    """Return the arrays of a file by name: those of `NAMES`, and `LAYERS`, if there."""
+    with path.open("rb") as file, _errors_in_one_line(path):
         if path.suffix == ".npz":
             if file.read(2) != b"PK":  # with which archives begin
                 raise InputError(f"{path.name} is not an .npz file, as np.savez writes")
@@ -107,8 +107,8 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Refuse in one line what cannot be read, whatever NumPy or torch raises."""
+def _errors_in_one_line(path: Path) -> Iterator[None]:
+    """Turn what NumPy or torch raises in a with block into `InputError` of one line."""
     try:
         yield
     except InputError:
@@ -123,18 +123,24 @@ def _reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _as_numbers(label: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of numbers; raw bytes of bfloat16 become float32."""
+def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of floating-point numbers; raw bytes of bfloat16 become float32.
+
+    ``label`` is the name of the array in the message of an error.
+    """
     if array.dtype.str[1:] == "V2":  # NumPy reads bfloat16 so
         upper = np.ascontiguousarray(array).view("<u2").astype(np.uint32)
         array = (upper << np.uint32(16)).view(np.float32)
     return check_array(label, array)
 
 
-def _numbers_of(
+def _layer_numbers(
     path: Path, numbers: NDArray[Any] | None, n_layers: int
 ) -> tuple[int, ...]:
-    """Return the numbers of a file's layers: those that it holds, else from 0 on."""
+    """Return the numbers of a file's layers: those in ``numbers``, else from 0 on.
+
+    ``numbers`` is the array `LAYERS` of the file, None if it has none.
+    """
     if numbers is None:
         return tuple(range(n_layers))
     found = tuple(numbers.flatten().tolist())

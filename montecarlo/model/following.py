@@ -40,7 +40,8 @@ RESHAPING = ("view", "_unsafe_view", "_reshape_alias", "reshape")
 MOST_COPIED = 2**24
 #: Where a product with values has no softmax before it.
 NO_SOFTMAX = ", as where attention runs over blocks of keys (flash attention)"
-#: Takes labels of the tensor before an operation to those after it.
+#: A function that rearranges entries as an operation of torch did: it takes labels of
+#: the entries before the operation, and returns those after it.
 Move = Callable[[Tensor], Tensor]
 
 
@@ -59,11 +60,19 @@ class Operation(NamedTuple):
 
 
 class Product:
-    """A product of two tensors, perhaps of queries and keys.
+    """A batch of matrix products of two tensors, perhaps of queries and keys.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        The two factors, as torch multiplied them.
+    provenances : sequence of Provenance
+        Of the two factors.
 
     Attributes
     ----------
     left, right : Tensor, shape (n_blocks, n_rows, d) and (n_blocks, n_columns, d)
+        The factors, the second transposed.
     provenances : tuple of Provenance
         Those of ``left`` and ``right``.
     """
@@ -72,7 +81,7 @@ class Product:
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
         def with_blocks(x: Tensor) -> Tensor:
-            """Return a tensor with the axes (block, row, column)."""
+            """Return a tensor with the axes (block, row, column), others joined."""
             return x.reshape(-1, *x.shape[-2:])
 
         self.left, right = (with_blocks(one.detach()) for one in tensors)
@@ -83,7 +92,7 @@ class Product:
 
     @property
     def is_unmodified(self) -> bool:
-        """Whether nothing was written into the two tensors since."""
+        """Whether nothing was written into the two tensors after the product."""
         return _versions_of(self._tensors) == self._versions
 
     def __str__(self) -> str:
@@ -91,12 +100,19 @@ class Product:
 
 
 def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
-    """Return the counters that torch increases where it writes into a tensor."""
+    """Return a counter for each tensor, which torch increases as it writes into it.
+
+    0 for tensors of inference mode, which have none.
+    """
     return [0 if one.is_inference() else one._version for one in tensors]
 
 
 class Weights:
-    """Attention weights, the softmax of a product, until they meet values."""
+    """Attention weights, the softmax of a product, until they are multiplied by values.
+
+    ``provenance`` leads from the product to softmax, and ``kind`` is the name of the
+    softmax operation.
+    """
 
     def __init__(self, tensor: Tensor, provenance: "Provenance", kind: str) -> None:
         self.product = provenance.product  # None after they were read
@@ -119,20 +135,24 @@ class Provenance(NamedTuple):
     n_factors_before_cap: int | None = None  # len(factors) at tanh; None without tanh
 
     def moved(self, move: Move) -> "Provenance":
-        """Return the provenance after one more move."""
+        """Return the provenance after one more operation that moved entries."""
         return self._replace(moves=(*self.moves, move))
 
     def labels(self, roots: Callable[[tuple[int, ...]], list[Tensor]]) -> list[Tensor]:
-        """Return, for each entry of the tensor, labels of its place in the origin.
+        """Return index tensors that say for each entry where it stood in the origin.
 
-        ``roots`` returns the labels of a tensor of a shape.
+        They have the shape of the tensor, one for each label of a place.  ``roots`` is
+        `label_product` or `label_tensor`, which label the entries of the origin.
         """
         return [
             reduce(lambda x, move: move(x), self.moves, x) for x in roots(self.shape)
         ]
 
     def scale(self, *, only_last: bool = False) -> float:
-        """Return the product of all factors, or the last of them; 1 without any."""
+        """Return the product of all factors; 1 without any, NaN if one is unknown.
+
+        With ``only_last``, the last factor alone.
+        """
         return math.prod(self.factors[-1:] if only_last else self.factors)
 
     @property
@@ -145,7 +165,7 @@ class Provenance(NamedTuple):
 def label_product(shape: tuple[int, ...]) -> list[Tensor]:
     """Return three index tensors of ``shape``, for a batch of matrix products.
 
-    They are the place in the batch, the row and the column of each entry.
+    They are the number in the batch (the block), the row and the column of each entry.
     """
     *blocks, rows, columns = shape
     n_blocks = math.prod(blocks)
@@ -157,9 +177,9 @@ def label_product(shape: tuple[int, ...]) -> list[Tensor]:
 
 
 def label_tensor(shape: tuple[int, ...]) -> list[Tensor]:
-    """Return the row of each entry, counted over all axes but the last, and its column.
+    """Return two index tensors of ``shape``: the row and the column of each entry.
 
-    Both have the shape of the tensor.
+    Rows are counted over all axes but the last.
     """
     *rest, width = shape or (1,)
     rows = torch.arange(math.prod(rest)).reshape(*rest, 1)
@@ -167,7 +187,10 @@ def label_tensor(shape: tuple[int, ...]) -> list[Tensor]:
 
 
 def _reshape(label: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Reshape labels; those that are constant along the last axes are not copied."""
+    """Return an index tensor in another shape.
+
+    Labels that are constant along the last axes are not copied in memory.
+    """
     if label.ndim and shape and label.shape[-1] == shape[-1] and not label.stride(-1):
         return _reshape(label[..., 0], shape[:-1])[..., None].expand(shape)
     try:
@@ -179,7 +202,7 @@ def _reshape(label: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _varies(label: Tensor, axis: int) -> bool:
-    """Return whether labels differ along an axis."""
+    """Return whether the entries of an index tensor differ along an axis."""
     if label.shape[axis] < 2 or not label.stride(axis):
         return False
     once = tuple(slice(None) if step else slice(0, 1) for step in label.stride())
@@ -188,14 +211,20 @@ def _varies(label: Tensor, axis: int) -> bool:
 
 
 class ProvenanceTracker:
-    """Keeps provenances of tensors, and hands attention that it finds to a receiver."""
+    """Keeps provenances of tensors, and finds attention in operations that ran.
+
+    What it finds is added to the receiver: queries, keys, weights, and the options.
+    """
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._provenances: dict[int, tuple[weakref.ref[Tensor], Provenance]] = {}
 
     def handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the method that updates provenances after an operation ran."""
+        """Return the method to call after each run of an operation of torch, ``func``.
+
+        It takes the `Operation`, and updates the provenances.
+        """
         name = base_name(func)
         is_elementwise = name in ELEMENTWISE or torch.Tag.pointwise in func.tags
         is_view = name in RESHAPING or (func.is_view and name != "as_strided")
@@ -208,25 +237,28 @@ class ProvenanceTracker:
         )
         return next(handler for applies, handler in handlers if applies)
 
-    def _known(self, tensor: object) -> Provenance | None:
-        """Return the provenance that is kept for a tensor; None without one."""
+    def _get_provenance(self, tensor: object) -> Provenance | None:
+        """Return the provenance that is stored for a tensor; None without one."""
         found = self._provenances.get(id(tensor))
         return found[1] if found is not None else None
 
     def factor(self, tensor: Tensor) -> float:
-        """Return the number that a tensor was multiplied by; NaN if it is unknown."""
-        known = self._known(tensor)
+        """Return the number that a tensor was multiplied by; NaN if it is unknown.
+
+        1 for a tensor with a provenance and without factors.
+        """
+        known = self._get_provenance(tensor)
         return math.nan if known is None else known.scale()
 
     def _provenance(self, tensor: Tensor) -> Provenance:
-        """Return the provenance of a tensor; without one, it is its own origin."""
+        """Return the stored provenance of a tensor, else one that begins at it."""
         is_parameter = isinstance(tensor, torch.nn.Parameter)
-        return self._known(tensor) or Provenance(
+        return self._get_provenance(tensor) or Provenance(
             tuple(tensor.shape), is_parameter=is_parameter
         )
 
     def _set(self, tensor: Tensor, provenance: Provenance) -> None:
-        """Keep a provenance for as long as its tensor lives."""
+        """Store the provenance of a tensor for as long as the tensor lives."""
         number = id(tensor)
 
         def drop(ref: weakref.ref[Tensor]) -> None:
@@ -237,7 +269,10 @@ class ProvenanceTracker:
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
     def _track_view(self, operation: Operation) -> None:
-        """Add a view or a reshape to the moves of a provenance; it may give several."""
+        """Store provenances of the results of a view or a reshape: one more move.
+
+        A view such as ``split`` has several results.
+        """
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
             return
@@ -258,7 +293,10 @@ class ProvenanceTracker:
                 self._set(one, provenance.moved(pick))
 
     def _track_elementwise(self, operation: Operation) -> None:
-        """Continue the provenance of an argument; add factors, masks and the cap."""
+        """Store the provenance of the result of an operation entry by entry.
+
+        It is that of an argument, with the factor, mask or cap that the operation is.
+        """
         name, args, result = operation.name, operation.args, operation.result
         output = result if isinstance(result, Tensor) else result[0]
         source = self._source_of(name, args, operation.kwargs)
@@ -266,7 +304,7 @@ class ProvenanceTracker:
             return
         tensor, provenance = source
         others = [one for one in args if one is not tensor]
-        provenance = self._scaled(name, provenance, others)
+        provenance = self._with_factor(name, provenance, others)
         if provenance.product is not None and not provenance.lost:
             if name in {"masked_fill", "where", "masked_scatter"}:
                 provenance = provenance._replace(mask="of booleans")
@@ -285,14 +323,15 @@ class ProvenanceTracker:
     def _source_of(
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[Tensor, Provenance] | None:
-        """Return the argument that the entries of a result come from.
+        """Return (tensor, provenance) of the argument that the result comes from.
 
-        Scores and weights come before other tensors, and those that were lost last.
+        Scores and weights come before other arguments, and those that were lost last.
+        None if no argument has a provenance or begins one.
         """
         known = [
             (one, provenance)
             for one in (*args, *kwargs.values())
-            if isinstance(one, Tensor) and (provenance := self._known(one))
+            if isinstance(one, Tensor) and (provenance := self._get_provenance(one))
         ]
         scores = [(x, p) for x, p in known if p.product or p.weights or p.lost]
         if scores:
@@ -308,18 +347,19 @@ class ProvenanceTracker:
             return args[0], self._provenance(args[0])
         return None
 
-    def _scaled(
+    def _with_factor(
         self, name: str, provenance: Provenance, others: Sequence[object]
     ) -> Provenance:
-        """Return a provenance with the factor that an operation multiplies by.
+        """Return a provenance after an operation that may multiply by a factor.
 
-        Of queries and keys, what multiplies each entry by another number, such as a
-        rotary embedding, leaves the factors; other operations end them.
+        ``name`` is that of the operation, ``others`` are its other arguments.  For
+        queries and keys, a product with other numbers entry by entry, such as a rotary
+        embedding, leaves the factors as they are; other operations remove them.
         """
         is_scores = provenance.product is not None
         factors = provenance.factors
         if name in {"mul", "div"} and others:
-            number = _number_of(others[0])
+            number = _factor_of(others[0])
             if number is not None:
                 number = number if name == "mul" else 1.0 / number
                 return provenance._replace(factors=(*factors, number))
@@ -329,20 +369,21 @@ class ProvenanceTracker:
         if is_scores or not factors or name in {"neg", *ELEMENTWISE}:
             return provenance
         if name in {"add", "sub"}:
-            found = [self._known(one) for one in others if isinstance(one, Tensor)]
-            if found and all(p and p.scale() == provenance.scale() for p in found):
+            known = [self._get_provenance(x) for x in others if isinstance(x, Tensor)]
+            if known and all(p and p.scale() == provenance.scale() for p in known):
                 return provenance
         return provenance._replace(factors=())
 
     def _track_other(self, operation: Operation) -> None:
-        """Mark scores as lost; keep the provenance of other tensors of the same shape.
+        """Store the provenance of the results of any other operation.
 
-        Factors that all tensors have in common stay where these are joined.
+        Scores and weights are lost by it.  Other tensors of the same shape keep their
+        provenance without factors; where tensors are joined, common factors stay.
         """
         (first, *_), result = operation.args, operation.result
         is_joined = operation.name == "cat"
         tensors = first if is_joined else operation.args
-        found = [self._known(one) for one in tensors]
+        found = [self._get_provenance(one) for one in tensors]
         known = [one for one in found if one is not None]
         results = result if isinstance(result, list | tuple) else [result]
         scores = next((p for p in known if p.product is not None), None)
@@ -361,7 +402,7 @@ class ProvenanceTracker:
                 self._set(one, known[0]._replace(factors=(), is_parameter=False))
 
     def _track_softmax(self, operation: Operation) -> None:
-        """Note softmax of a product as attention weights."""
+        """Store the result of softmax as attention weights, if it is of a product."""
         result, provenance = operation.result, self._provenance(operation.args[0])
         if provenance.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
@@ -375,13 +416,16 @@ class ProvenanceTracker:
         self._set(result, provenance)
 
     def _track_product(self, operation: Operation) -> None:
-        """Hand on attention if one factor is weights; else begin a product of two."""
+        """Add attention to the receiver if a factor is weights, else store a product.
+
+        A product of two tensors that are no parameters may be that of queries and keys.
+        """
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
         provenances = [self._provenance(one) for one in tensors]
         uses = zip(provenances, (-1, -2), strict=True)
-        are_with_values = [self._is_with_values(*use) for use in uses]
-        if any(are_with_values) or any(one.is_parameter for one in provenances):
+        end_attention = [self._ends_attention(*use) for use in uses]
+        if any(end_attention) or any(one.is_parameter for one in provenances):
             return
         alpha = kwargs.get("alpha", 1.0)
         provenance = Provenance(
@@ -392,10 +436,12 @@ class ProvenanceTracker:
         )
         self._set(operation.result, provenance)
 
-    def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
-        """Return whether a product that sums over an axis is one of weights and values.
+    def _ends_attention(self, provenance: Provenance, axis: int) -> bool:
+        """Return whether a factor of a product is attention weights, perhaps lost.
 
-        Attention is handed on where it can be read, else reported as missed.
+        If so, the product with values ends attention: it is added to the receiver if it
+        can be read, else reported as missed.  ``provenance`` is that of the factor, and
+        ``axis`` the axis of it that the product sums over.
         """
         product, weights = provenance.product, provenance.weights
         if provenance.lost:
@@ -411,7 +457,7 @@ class ProvenanceTracker:
             return False
         if weights.product is not None and self._receiver.room():
             try:
-                problem = self._read(weights, provenance, axis)
+                problem = self._hand_on(weights, provenance, axis)
             except (RuntimeError, IndexError) as error:
                 problem = str(error).partition("\n")[0]
             if problem:
@@ -420,11 +466,11 @@ class ProvenanceTracker:
         weights.product = weights.tensor = None  # they hold tensors
         return True
 
-    def _read(self, weights: Weights, used: Provenance, axis: int) -> str:
-        """Hand on queries, keys and weights; return why they cannot be read, if so.
+    def _hand_on(self, weights: Weights, used: Provenance, axis: int) -> str:
+        """Add queries, keys and weights to the receiver; return the reason if it fails.
 
-        ``used`` is the provenance at the product with values, ``axis`` the one that
-        this product sums over.
+        The reason is empty on success.  ``used`` is the provenance of the weights at
+        the product with values, and ``axis`` the axis that this product sums over.
         """
         product, tensor = weights.product, weights.tensor
         if product is None or tensor is None or not product.is_unmodified:
@@ -487,14 +533,18 @@ class ProvenanceTracker:
 
 
 def base_name(func: Any) -> str:  # noqa: ANN401
-    """Return the name of an operation; that of its in-place variant is the same."""
+    """Return the name of an operation, ``mul`` for ``aten::mul.Tensor``.
+
+    That of its in-place variant, ``aten::mul_.Tensor``, is the same.
+    """
     return str(func._schema.name).partition("::")[2].removesuffix("_")
 
 
 def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | None:
-    """Return the axes of queries and of keys, from labels of both.
+    """Return the axes of weights along which (queries, keys) vary.
 
-    None if keys vary along no axis or several.  A single query has an axis of length 1.
+    ``row`` and ``key`` are index tensors: of which query and key each weight is.  None
+    if keys vary along no axis or several.  A single query has an axis of length 1.
     """
     axes = [n for n in range(weights.ndim) if _varies(key, n)]
     others = [n for n in range(weights.ndim) if n not in axes]
@@ -504,17 +554,21 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 
 
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
-    """Return whether a tensor without provenance gets one by an operation.
+    """Return whether an operation begins the provenance of its first argument.
 
-    It does if it is multiplied by a number, or is a parameter that is copied.
+    It does if it multiplies by a number, or copies a parameter.  ``name`` is that of
+    the operation, ``args`` are its arguments.
     """
     if name in {"mul", "div"}:
-        return len(args) > 1 and _number_of(args[1]) is not None
+        return len(args) > 1 and _factor_of(args[1]) is not None
     return name in ELEMENTWISE and isinstance(args[0], torch.nn.Parameter)
 
 
-def _number_of(other: object) -> float | None:
-    """Return a factor as a finite number other than 0; None if it is no such number."""
+def _factor_of(other: object) -> float | None:
+    """Return a factor as a number; None unless it is a finite number other than 0.
+
+    A tensor counts if it is a single number on the CPU.
+    """
     if isinstance(other, Tensor):
         if other.ndim or other.device.type != "cpu":
             return None
@@ -527,13 +581,21 @@ def _number_of(other: object) -> float | None:
 def _order_of_heads(
     provenance: Provenance, blocks: Tensor, places: Tensor, axes_before: tuple[int, ...]
 ) -> Tensor:
-    """Return the block of each sequence and head, shape (n_sequences, n_heads).
+    """Return where in the weights each sequence and head is: (n_sequences, n_heads).
 
-    ``provenance`` is that of the queries, ``blocks`` and ``places`` are block and row
-    of the first query of each, and ``axes_before`` lengths of the axes of the weights
-    before queries and keys.  Heads are columns of the projection that queries come
-    from, sequences its rows.  Where that cannot be traced, the last of these axes is
-    that of heads if there are two or more.
+    Entries count the matrices of weights, over all axes before queries and keys.  Heads
+    are columns of the projection that queries come from, and sequences are its rows.
+    Where that cannot be traced, the last axis before queries and keys is that of heads
+    if there are two or more such axes.
+
+    Parameters
+    ----------
+    provenance : Provenance
+        Of the queries.
+    blocks, places : Tensor, shape (n_matrices,)
+        For each matrix of weights, the block and the row of its first query.
+    axes_before : tuple of int
+        Lengths of the axes of the weights before queries and keys.
     """
     n_heads = axes_before[-1] if len(axes_before) > 1 else 1
     guessed = torch.arange(len(blocks)).reshape(-1, n_heads)

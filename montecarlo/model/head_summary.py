@@ -22,6 +22,7 @@ from montecarlo.model.arrays import UNSEEN, Arrays
 QUANTILES = (0.5, 0.9, 0.99)
 #: Sources whose default scale is 1 / sqrt(d_k).
 BY_DEFAULT = ("torch", "transformers")
+#: An array of numbers of any type, or of booleans.
 Numbers = NDArray[Any]
 
 
@@ -72,11 +73,13 @@ class RowNumbers(NamedTuple):
     entropy: Numbers  # in nats
     share: Numbers  # entropy over the largest possible one
     weight: Numbers  # largest weight
-    scale: float
+    scale: float  # factor of q·k; NaN where it is unknown
 
 
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
-    """Return largest score, entropy and largest weight of each row of a call.
+    """Return largest score, entropy and largest weight of each row of a recorded call.
+
+    A row is a query of a sequence; rows that see one key, or padding, are left out.
 
     Parameters
     ----------
@@ -84,9 +87,9 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
         ``q`` and ``k``, shape (n_sequences, n_heads, n_tokens, d_k), and perhaps
         ``weights`` and ``added``, shape (n_sequences, n_heads, n_rows, n_keys).
     passed : mapping
-        ``source``, ``scale``, ``cap``; ``queries``, their number, of which ``q`` holds
-        the last; and ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1,
-        n_keys): the mask beside weights, to be added, or True for visible keys.
+        Options of the call: ``source``, ``scale``, ``cap``; ``queries``, their number,
+        of which ``q`` holds the last; and ``hidden``, shape (n_sequences or 1, n_heads
+        or 1, n_rows or 1, n_keys): a mask that is added, or True for visible keys.
     """
     added = arrays.get("added", passed.get("hidden"))
     sequences = []
@@ -95,20 +98,23 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
         one.pop("added", None)
         if isinstance(added, Sequence | np.ndarray):
             one["added"] = np.asarray(added[min(number, len(added) - 1)])
-        elif "weights" in one and (causal := _seen_by(one["weights"])) is not None:
+        elif "weights" in one and (causal := _causal_mask(one["weights"])) is not None:
             one["added"] = causal
         sequences.append(one)
     with np.errstate(all="ignore"):  # scores that are not finite
         scale = _scale_of(passed, sequences[0]["q"].shape[-1])
-        found = [_measure(one, scale, passed) for one in sequences]
+        found = [_measure_sequence(one, scale, passed) for one in sequences]
     a, b, c, d = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     return RowNumbers(a, b, c, d, scale)
 
 
-def _measure(
+def _measure_sequence(
     arrays: Mapping[str, Numbers], scale: float, passed: Mapping[str, object]
 ) -> tuple[Numbers, ...]:
-    """Return the first four fields of `RowNumbers` for a sequence."""
+    """Return the arrays of `RowNumbers` for one sequence: all its fields but the scale.
+
+    ``arrays`` are those of the sequence, shape (n_heads, ...).
+    """
     q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
     grouped = q.reshape(len(k), -1, q.shape[2])
     products: Numbers = grouped @ k.transpose(0, 2, 1)
@@ -117,7 +123,7 @@ def _measure(
     cap = passed.get("cap")
     if isinstance(cap, float | int):
         scores = cap * np.tanh(scores / cap)
-    bias, seen = _read_added(arrays.get("added"))
+    bias, seen = _split_added(arrays.get("added"))
     if seen is None:
         count = np.full(scores.shape[:2], n_keys)
         largest = np.abs(scores).max(axis=-1)
@@ -143,10 +149,13 @@ def _measure(
     return tuple(one[:, kept] for one in (largest, entropy, share, weight))
 
 
-def _read_added(
+def _split_added(
     added: Numbers | None,
 ) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
-    """Return the bias of visible keys, and which keys are visible; None for neither."""
+    """Return what was added to scores as (bias of visible keys, which are visible).
+
+    Either is None where there is no bias, or all keys are visible.
+    """
     if added is None or added.dtype == bool:
         return None, added
     seen = added > UNSEEN
@@ -154,8 +163,11 @@ def _read_added(
     return (bias if bias.any() else None), (None if seen.all() else seen)
 
 
-def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
-    """Return a causal mask, (1, n_rows, n_keys), if all weights above it are 0."""
+def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:
+    """Return the causal mask if weights follow it, True for visible keys; else None.
+
+    Its shape is (1, n_rows, n_keys).  Weights follow it if all of later keys are 0.
+    """
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
     causal: NDArray[np.bool_] = own >= np.arange(n_keys)
@@ -164,7 +176,7 @@ def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
 
 
 def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
-    """Return the scale that was passed, or torch's default; NaN where it is unknown."""
+    """Return the factor of q·k: as passed, or torch's default; NaN if it is unknown."""
     given = passed.get("scale")
     if isinstance(given, float | int):
         return float(given)
@@ -172,19 +184,22 @@ def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
 
 
 def summarise_rows(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
-    """Return the summary of each head of a layer, over the rows of its calls."""
+    """Return a summary of each head of a layer, over the rows of all its calls.
+
+    ``layer`` is its number, ``calls`` are from `measure_rows`.
+    """
     largest, entropy, share, weight = (
         np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]
     )
     heads, n_rows = largest.shape
     scale = np.full(heads, np.mean([call.scale for call in calls]))
-    told = np.full((8, heads), math.nan)
+    stats = np.full((8, heads), math.nan)
     if n_rows:
         with np.errstate(invalid="ignore"):  # of infinite scores
-            told[0] = largest.max(axis=1)
+            stats[0] = largest.max(axis=1)
             # inverted_cdf: each quantile is the score of a row
-            told[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
-            told[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
-            told[7] = (weight >= SATURATED["saturated"]).mean(axis=1)
-    table = np.vstack([told, scale]).T.tolist()
+            stats[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
+            stats[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
+            stats[7] = (weight >= SATURATED["saturated"]).mean(axis=1)
+    table = np.vstack([stats, scale]).T.tolist()
     return [HeadSummary(layer, n, n_rows, *row) for n, row in enumerate(table)]

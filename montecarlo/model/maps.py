@@ -27,7 +27,7 @@ from montecarlo.model.arrays import (
     read_finite,
 )
 from montecarlo.model.fits import rounding_error_of
-from montecarlo.model.masks import are_one, name_mask
+from montecarlo.model.masks import name_mask, sums_are_one
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -36,7 +36,9 @@ if TYPE_CHECKING:  # as long to import as all the rest
 def attention_maps(
     weights: ArrayLike, axes: Sequence[str] | None = None
 ) -> "pd.DataFrame":
-    """Summarise attention weights where queries and keys are not known.
+    """Return a summary of each head from its attention weights alone.
+
+    It is for weights whose queries and keys are not known.
 
     Parameters
     ----------
@@ -76,24 +78,27 @@ def attention_maps(
                     "weights must be at least 0, got less in "
                     f"layer {layer}, head {head}"
                 )
-            heads.append(place | _summarise(maps))
+            heads.append(place | _summarise_head(maps))
     import pandas as pd
 
     return pd.DataFrame.from_records(heads)
 
 
-def _summarise(maps: Sequence[Array]) -> dict[str, Any]:
-    """Return the columns of a head; ``maps`` are its weights in each sequence."""
+def _summarise_head(maps: Sequence[Array]) -> dict[str, Any]:
+    """Return the columns of `attention_maps` for a head, by name.
+
+    ``maps`` are its weights in each sequence, shape (n_rows, n_keys).
+    """
     rows = np.concatenate(maps)
     sums = rows.sum(axis=1)
     normalised = rows / np.where(sums > 0.0, sums, 1.0)[:, None]
     entropy, largest = entropy_of_weights(normalised), normalised.max(axis=1)
     rounding_error = rounding_error_of(maps)
-    axis = "keys" if are_one(sums, rounding_error) else ""
-    if not axis and all(are_one(one.sum(axis=0), rounding_error) for one in maps):
+    axis = "keys" if sums_are_one(sums, rounding_error) else ""
+    if not axis and all(sums_are_one(one.sum(axis=0), rounding_error) for one in maps):
         axis = "queries"
     seen = [one > 0.0 for one in maps]
-    mask, _ = name_mask([_rows_of(one) for one in maps], [~one for one in seen], seen)
+    mask, _ = name_mask([_bare_rows(one) for one in maps], [~one for one in seen], seen)
     return {
         "entropy": entropy.mean(),
         "effective_keys": np.exp(entropy).mean(),
@@ -105,8 +110,11 @@ def _summarise(maps: Sequence[Array]) -> dict[str, Any]:
     }
 
 
-def _rows_of(weights: Array) -> Rows:
-    """Return rows without queries and keys; the last query sees the last key."""
+def _bare_rows(weights: Array) -> Rows:
+    """Return weights as `Rows` without queries, keys and scores, for `name_mask`.
+
+    ``weights`` has the shape (n_rows, n_keys); the last row belongs to the last key.
+    """
     n_rows, n_keys = weights.shape
     nothing, shift = np.empty((n_rows, 0)), n_keys - n_rows
     places = np.arange(n_rows) + shift

@@ -15,12 +15,13 @@ from montecarlo.model.fits import Fit, keys_seen, rounding_error_of
 #: smallest that this is taken for, since weights may be written with few digits.
 MOST_ROUNDINGS, LEAST_LOST = 4.0, 2e-3
 
-#: Of each sequence, pairs of a query and a key, shape (n_rows, n_keys).
-Pairs = Sequence[NDArray[np.bool_]]
+#: An array for each sequence, shape (n_rows, n_keys): True for some pairs of a query
+#: and a key.
+PairMasks = Sequence[NDArray[np.bool_]]
 
 
 class Mask(NamedTuple):
-    """The mask of a head, and the sum of the weights of a row."""
+    """The name of a head's mask, and what the weights of its rows add up to."""
 
     #: ``none``; ``causal``, where the last query sees the last key; ``causal_start``,
     #: where the first query sees the first key alone; ``window``, causal and with a
@@ -30,44 +31,58 @@ class Mask(NamedTuple):
     mask: str = ""
     window: int = 0  # number of keys of a window, or of a chunk; 0 for other masks
     row_sum: float = math.nan  # mean over rows of the sum of weights
-    sums: str = ""  # ``one``; ``less``, as with a sink; ``other``, as with dropout
+    #: What rows add up to: ``one``; ``less``, as with a sink; ``other``, as with
+    #: dropout; empty if it is not known.
+    sums: str = ""
 
 
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
-    """Return the mask of attention weights: zeros that the fitted scores do not make.
+    """Return the mask of a head, from weights of 0 that its scores do not explain.
 
-    ``blocks`` are rows of a head, one of each sequence.
+    ``blocks`` are rows of the head, one block for each sequence; ``fit`` is the fit of
+    its scale.
     """
     hidden = [_hidden_pairs(block, fit) for block in blocks]
     mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
     rounding_error, found = rounding_error_of(weights), "one"
-    if not are_one(sums, rounding_error):
-        found = "less" if (sums < 1.0 + _allowed(rounding_error)).all() else "other"
+    if not sums_are_one(sums, rounding_error):
+        found = "less" if (sums < 1.0 + _tolerance(rounding_error)).all() else "other"
     return Mask(mask, window, float(sums.mean()), found)
 
 
 def passed_mask(blocks: Sequence[Rows]) -> Mask:
-    """Return the mask that was passed to attention, as ``added`` has it."""
+    """Return the mask that was passed to attention, from ``added`` of each block.
+
+    Sums of weights are not known.
+    """
     seen = [keys_seen(one) for one in blocks]
     return Mask(*name_mask(blocks, [~one for one in seen], seen))
 
 
-def are_one(sums: Array, rounding_error: float) -> bool:
-    """Return whether the median of sums of weights is 1 up to rounding."""
-    return bool(np.median(np.abs(sums - 1.0)) <= _allowed(rounding_error))
+def sums_are_one(sums: Array, rounding_error: float) -> bool:
+    """Return whether the weights of a typical row add up to 1, up to rounding.
+
+    ``sums`` are the sums of rows, whose median distance from 1 counts, and
+    ``rounding_error`` is the relative one of a weight.
+    """
+    return bool(np.median(np.abs(sums - 1.0)) <= _tolerance(rounding_error))
 
 
-def _allowed(rounding_error: float) -> float:
-    """Return the largest difference of a sum of weights from 1, by rounding."""
+def _tolerance(rounding_error: float) -> float:
+    """Return the largest difference from 1 of a sum of weights that rounding explains.
+
+    ``rounding_error`` is the relative one of a weight.
+    """
     return max(MOST_ROUNDINGS * rounding_error, LEAST_LOST)
 
 
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
-    """Return where a weight is 0 although that of a smaller score of its row is not.
+    """Return which keys a mask hides from each row, shape (n_rows, n_keys).
 
-    There a mask hides the key; scores alone would give it the larger weight.
+    True where a weight is 0 although a smaller score of the row has a weight above 0:
+    scores alone would give the key the larger weight.
     """
     expected: Array = fit.scale * block.scores
     if fit.form == "distance":
@@ -79,12 +94,19 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
 
 
 def name_mask(  # noqa: PLR0911 - a return for each name
-    blocks: Sequence[Rows], hidden: Pairs, seen: Pairs
+    blocks: Sequence[Rows], hidden: PairMasks, seen: PairMasks
 ) -> tuple[str, int]:
-    """Return the name of a mask, as in `Mask`, and the number of keys of its window.
+    """Return the name of a mask, as in `Mask.mask`, and the number of keys of a window.
 
-    ``blocks`` are the rows of a head, one block for each sequence.  ``hidden`` and
-    ``seen`` say for each which pairs of query and key are surely hidden, or seen.
+    The number is 0 unless the name is ``window`` or ``chunks``.
+
+    Parameters
+    ----------
+    blocks : sequence of Rows
+        Rows of a head, one block for each sequence.
+    hidden, seen : sequence of ndarray of bool
+        For each block, which pairs of a query and a key are surely hidden, and which
+        are surely not.  A pair may be neither.
     """
     if not any(one.any() for one in hidden):
         return "none", 0
@@ -92,9 +114,9 @@ def name_mask(  # noqa: PLR0911 - a return for each name
     if any(block.shift > 0 for block in blocks):
         later = [block.offsets > -block.shift for block in blocks]
         inside = all(not (h & ~a).any() for h, a in zip(hidden, later, strict=True))
-        if inside and _are_hidden(later, seen):
+        if inside and _are_all_hidden(later, seen):
             return "causal_start", 0
-    is_causal = _are_hidden(ahead, seen)
+    is_causal = _are_all_hidden(ahead, seen)
     # hidden pairs that a causal mask does not explain
     rest = [h & ~a if is_causal else h for h, a in zip(hidden, ahead, strict=True)]
     if not any(one.any() for one in rest):
@@ -114,10 +136,10 @@ def name_mask(  # noqa: PLR0911 - a return for each name
     return ("causal_keys" if is_causal else "keys"), 0
 
 
-def _chunk_width(blocks: Sequence[Rows], hidden: Pairs, seen: Pairs) -> int:
-    """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
+def _chunk_width(blocks: Sequence[Rows], hidden: PairMasks, seen: PairMasks) -> int:
+    """Return the number of keys of a chunk; 0 unless rows see their own chunk alone.
 
-    ``hidden`` are pairs that no causal mask explains.
+    ``hidden`` are the hidden pairs that a causal mask does not explain.
     """
     first_keys = [one.argmax(axis=1) for one in seen]
     starts = set(np.concatenate(first_keys).tolist())
@@ -131,8 +153,8 @@ def _chunk_width(blocks: Sequence[Rows], hidden: Pairs, seen: Pairs) -> int:
     return width
 
 
-def _are_hidden(places: Pairs, seen: Pairs) -> bool:
-    """Return whether ``places`` holds pairs, and none of them is seen."""
+def _are_all_hidden(places: PairMasks, seen: PairMasks) -> bool:
+    """Return whether ``places`` has pairs, and none of them is among those ``seen``."""
     return any(one.any() for one in places) and not any(
         (s & p).any() for s, p in zip(seen, places, strict=True)
     )

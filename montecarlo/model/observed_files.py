@@ -24,7 +24,7 @@ from montecarlo.model.answers import (
 from montecarlo.model.arrays import Track, untracked
 from montecarlo.model.expected import divisor_value, find_expected
 from montecarlo.model.files import open_files
-from montecarlo.model.observing import FEWEST, Observation, ObservedHead
+from montecarlo.model.observing import FEWEST, LEAST, Observation, ObservedHead
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import require_number
 
@@ -53,7 +53,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, ScaleAnswer]:
-    """Return the quantities of each head, and the answer about their scales.
+    """Return the quantities of each head, and the answer whether scales are expected.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def observe_files(  # noqa: PLR0913 - what is typed
 def make_tables(
     observation: Observation, answer: ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
-    """Return the tables of the folder of results, by the names of their files."""
+    """Return the tables of a folder of results: name of a file -> table.
+
+    ``applied-scale.csv`` is missing where neither weights nor outputs were given.
+    """
     tables = {"observation.csv": observing.observation_table(observation)}
     if answer.scales.heads:
         tables["applied-scale.csv"] = scales_table(answer.scales.heads)
@@ -130,7 +133,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
-    """Yield the answer, a line for each finding, and one that lists dead heads."""
+    """Yield lines of text: the answer, each finding, and a list of dead heads."""
     yield say_answer(answer)
     for line in say_findings(answer):
         yield f"  {line}"
@@ -145,9 +148,10 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
 def list_heads(
     observation: Observation, answer: ScaleAnswer
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return headings and rows of a table of heads, the last two columns words.
+    """Return (headings, rows) of a table of heads, with all cells as text.
 
-    Heads come first whose divided scores have a variance far from 1 within rows.
+    At most `MOST_FINDINGS` heads: those whose divided scores have a variance within
+    rows that is farthest from 1.  The last two columns are words.
     """
     divisors = {
         one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
@@ -156,23 +160,26 @@ def list_heads(
     applied = ("applied divisor",) * bool(divisors)
     words = ("state", "largest parts of Var(q.k)")
     rows = []
-    for one in sorted(observation.heads, key=_closeness)[:MOST_FINDINGS]:
+    for one in sorted(observation.heads, key=_sort_key)[:MOST_FINDINGS]:
         shares = sorted(one.shares.items(), key=lambda part: -abs(part[1]))
         parts = ", ".join(f"{name} {x:.0%}" for name, x in shares[:MOST_PARTS])
-        numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
+        numbers = (f"{one.estimates[name].value:.4g}" for name in SHOWN)
         divisor = (divisors[one.head],) if divisors else ()
         cells = (*map(str, one.head), *numbers, *divisor)
         rows.append((*cells, one.state, parts))
     return ("layer", "head", *SHOWN.values(), *applied, *words), rows
 
 
-def _closeness(one: ObservedHead) -> float:
-    """Return -|ln v|, of the variance v of divided scores within rows; 0 at 1."""
-    return -abs(math.log(max(one.found["scaled_row_variance"].value, observing.LEAST)))
+def _sort_key(one: ObservedHead) -> float:
+    """Return the sort key of a head: the farther its variance is from 1, the lower.
+
+    -|ln v| for the variance v of divided scores within rows; 0 at 1.
+    """
+    return -abs(math.log(max(one.estimates["scaled_row_variance"].value, LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield a line that counts heads by state, and one where sequences are few."""
+    """Yield a line of text that counts heads by state, and one if sequences are few."""
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (

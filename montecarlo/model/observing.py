@@ -58,9 +58,9 @@ MOST_ROWS = 256
 FEWEST = 5
 #: Parts of the variance of the scores, in the order in which they are shown.
 PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
-#: By name: of each group of sequences, or in total and without each group; the first
-#: axis is the group.
-Stacks = dict[str, Array]
+#: Arrays by name whose first axis is that of groups of sequences: a sum over each
+#: group, or a value of all sequences and then of those without each group.
+Grouped = dict[str, Array]
 #: How far the score of a hidden key lies below the largest: exp(-HIDDEN) is 0, and so
 #: is its product with HIDDEN.
 HIDDEN = 1e300
@@ -95,11 +95,15 @@ class HeadSums(NamedTuple):
     """
 
     centres: tuple[Array, Array]
-    groups: Stacks
+    groups: Grouped
 
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
-    """Return sums over the queries, keys, scores and attention rows of a head."""
+    """Return sums over the queries, keys, scores and attention rows of a head.
+
+    There is a sum for each group of sequences, at most `MOST_GROUPS`.  ``divisor`` is
+    the number that scores are divided by before softmax.
+    """
     n = len(model.sequences)
     n_groups = min(n, MOST_GROUPS)
     first_q, first_k = (entries[0] for entries in model.read(head, 0))
@@ -133,7 +137,10 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
 
 
 def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
-    """Yield the scores in blocks of rows, each with the number of its first row."""
+    """Yield (number of the first row, scores) for blocks of rows of a sequence.
+
+    ``q`` and ``k`` have the shape (n_tokens, d_k), scores (rows of the block, n_keys).
+    """
     step = max(1, BLOCK // len(k))
     for start in range(0, len(q), step):
         yield start, q[start : start + step] @ k.T
@@ -142,10 +149,11 @@ def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
 def _block_sums(
     scores: Array, start: int, *, causal: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the sums of `_pair_sums` over pairs that attention forms.
+    """Yield (name, sum) over the pairs that attention forms, as of `_pair_sums`.
 
-    ``start`` is the number of the first row.  Where attention is causal, sums with the
-    prefix ``all_`` are over all pairs.
+    ``scores`` are those of a block of rows, and ``start`` is the number of its first
+    row.  Where attention is causal, further sums, whose names begin with ``all_``, are
+    over all pairs.
     """
     seen = np.full(len(scores), scores.shape[1])
     if causal:
@@ -157,8 +165,9 @@ def _block_sums(
 def _pair_sums(
     prefix: str, scores: Array, seen: NDArray[np.intp]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield sums over the first ``seen`` keys of each row, by ``prefix`` and name.
+    """Yield (name, sum) over pairs of a query with the keys that it sees.
 
+    ``seen`` is how many of the first keys each row sees.  Names begin with ``prefix``:
     ``count``, ``s`` and ``s2`` are number of pairs, sum and sum of squares of scores,
     ``within`` the sum of squared differences from the mean of the row.  ``rows`` and
     ``row_variance`` are the number of rows that see several keys, and the sum of their
@@ -180,10 +189,10 @@ def _pair_sums(
 def _row_sums(
     scores: Array, seen: NDArray[np.intp], divisor: float
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the sum over rows of each of `ROW_FUNCTIONS`, and the number of rows.
+    """Yield (name, sum over rows) of each of `ROW_FUNCTIONS`, and the number of rows.
 
-    ``seen`` is how many of the first keys each row sees.  Rows that see a single key,
-    whose weight is 1, are left out.
+    The number has the name `SOFTMAX_ROWS`.  ``seen`` is how many of the first keys each
+    row sees.  Rows that see a single key, whose weight is 1, are left out.
     """
     scores, seen = scores[seen > 1], seen[seen > 1]
     hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
@@ -207,22 +216,25 @@ class HeadEstimate(NamedTuple):
     n_groups: int
 
     def interval(self, error_rate: float) -> Interval:
-        """Return Student's interval, which misses on each side with ``error_rate``."""
+        """Return Student's interval; it misses on each side with ``error_rate``.
+
+        Its ends are NaN with fewer than five groups.
+        """
         half = t_quantile(error_rate, self.n_groups) * self.std_error
         return Interval(self.centre - half, self.centre + half)
 
 
-def head_quantities(sums: HeadSums, divisor: float) -> Stacks:
-    """Return quantities of a head by name, of all sequences and without each group.
+def head_quantities(sums: HeadSums, divisor: float) -> Grouped:
+    """Return the quantities of a head by name, as `jackknife` needs them.
 
     Returns
     -------
     dict of ndarray, shape (1 + n_groups,)
-        First with all sequences, then without each group; only the first where there
-        are fewer than five groups.
+        First the value of all sequences, then the values without each group of them;
+        only the first where there are fewer than five groups.
     """
-    groups = {name: _stack(values) for name, values in sums.groups.items()}
-    found = _moments(sums.centres, groups)
+    groups = {name: _leave_groups_out(values) for name, values in sums.groups.items()}
+    found = _entry_moments(sums.centres, groups)
     found |= _score_moments(groups, found, float(sums.centres[0] @ sums.centres[1]))
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
@@ -232,8 +244,12 @@ def head_quantities(sums: HeadSums, divisor: float) -> Stacks:
     return found
 
 
-def _stack(values: Array) -> Array:
-    """Return the sum over groups, then the sums without each of them."""
+def _leave_groups_out(values: Array) -> Array:
+    """Return the sum over all groups, and then the sums over all but one of them.
+
+    ``values`` has the shape (n_groups, ...), the result (1 + n_groups, ...); with fewer
+    than five groups (1, ...), the sum over all alone.
+    """
     total: Array = values.sum(axis=0, keepdims=True)
     if len(values) < FEWEST:
         return total
@@ -243,8 +259,13 @@ def _stack(values: Array) -> Array:
     return np.concatenate([total, before + after])
 
 
-def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
-    """Return moments of queries and keys, and the parts of the variance they make."""
+def _entry_moments(centres: Sequence[Array], groups: Grouped) -> Grouped:
+    """Return variances of the entries, effective dimensions, and parts of Var(q·k).
+
+    The parts are those that follow from moments of queries and keys: the first four of
+    `PARTS`.  ``centres`` and ``groups`` are as in `HeadSums`, ``groups`` with the sums
+    of `_leave_groups_out`.
+    """
     d_k = len(centres[0])
     means, covariances = [], []
     for side, centre in zip("qk", centres, strict=True):
@@ -269,11 +290,18 @@ def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
     }
 
 
-def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
-    """Return moments of the scores, and the parts of their variance by pairs."""
+def _score_moments(groups: Grouped, found: Grouped, shift: float) -> Grouped:
+    """Return mean and variances of the scores, and the other two parts of Var(q·k).
+
+    ``found`` are the quantities of `_entry_moments`; ``shift`` is the score of the two
+    centres, which was subtracted from all scores.
+    """
 
     def moments(prefix: str) -> tuple[Array, Array]:
-        """Return mean and variance of scores over pairs."""
+        """Return (mean, variance) of scores over the pairs that attention forms.
+
+        With the prefix ``all_``, over all pairs.
+        """
         mean = groups[f"{prefix}s"] / groups[f"{prefix}count"]
         return mean, groups[f"{prefix}s2"] / groups[f"{prefix}count"] - mean**2
 
@@ -292,7 +320,11 @@ def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
 
 
 def jackknife(stack: Array) -> HeadEstimate:
-    """Return the estimate of a quantity, of which ``stack`` is in `head_quantities`."""
+    """Return the estimate of a quantity, with a standard error by the jackknife.
+
+    ``stack`` is its value of all sequences, and then those without each group, from
+    `head_quantities`.
+    """
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
@@ -317,21 +349,21 @@ LEAST = 1e-9
 
 
 class ObservedHead(NamedTuple):
-    """Quantities of a head, and what follows from them."""
+    """Estimates of the quantities of a head, and its state."""
 
     head: Head
-    found: dict[str, HeadEstimate]  # quantities by name
+    estimates: dict[str, HeadEstimate]  # quantities by name
     state: str  # one of `STATES`
 
     @property
     def shares(self) -> dict[str, float]:
-        """Parts of the variance of the scores, by `PARTS`; they sum to 1."""
-        variance = self.found["score_variance"].value
-        return {name: self.found[f"part_{name}"].value / variance for name in PARTS}
+        """Parts of the variance of the scores by name, as in `PARTS`; they sum to 1."""
+        variance = self.estimates["score_variance"].value
+        return {name: self.estimates[f"part_{name}"].value / variance for name in PARTS}
 
 
 class Observation(NamedTuple):
-    """Quantities of all heads of a model."""
+    """Estimates of the quantities of all heads of a model."""
 
     model: Model
     divisor: float  # that scores are divided by
@@ -340,7 +372,7 @@ class Observation(NamedTuple):
 
     @property
     def dead(self) -> list[Head]:
-        """Heads whose queries, keys or scores are equal for all tokens, left out."""
+        """Heads without estimates: their queries, keys or scores do not vary."""
         seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
@@ -398,12 +430,13 @@ def observe(
 def observe_model(
     model: Model, divisor: float, track: Track = untracked
 ) -> Observation:
-    """Return quantities of every head whose queries and keys vary between tokens.
+    """Return the quantities of every head whose queries and keys vary between tokens.
 
-    ``divisor`` is that of the scores; ``track`` shows how many heads are done.
+    ``divisor`` is the number that scores are divided by; ``track`` shows how many heads
+    are done.  `InputError` if no head varies.
     """
     heads = []
-    total: Stacks = {}
+    total: Grouped = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for head in track(model.heads(), "observing"):
             sums = sum_head(model, head, divisor)
@@ -424,10 +457,13 @@ def observe_model(
     return Observation(model, divisor, tuple(heads), overall)
 
 
-def head_state(found: Mapping[str, HeadEstimate]) -> str:
-    """Return which of `STATES` a head is in, by the means of its weights."""
-    share, largest = found[SHARE].value, found["weight_max"].value
-    if found["saturated_rows"].value >= 0.5:
+def head_state(estimates: Mapping[str, HeadEstimate]) -> str:
+    """Return the state of a head: how concentrated its weights are, one of `STATES`.
+
+    ``estimates`` are those of its quantities by name.
+    """
+    share, largest = estimates[SHARE].value, estimates["weight_max"].value
+    if estimates["saturated_rows"].value >= 0.5:
         return "saturated"
     if share >= FLAT:
         return "flat"
@@ -438,7 +474,7 @@ def head_state(found: Mapping[str, HeadEstimate]) -> str:
 
 def observation_table(observation: Observation) -> "pd.DataFrame":
     """Return a table with a row per head and quantity, and the columns `COLUMNS`."""
-    heads = {one.head: one.found for one in observation.heads}
+    heads = {one.head: one.estimates for one in observation.heads}
     count = len(observation.model.sequences)
     rows = [
         (*place, name, one.value, one.std_error, *one.interval(POINTWISE), count)

@@ -3,12 +3,12 @@
 >>> import numpy as np
 >>> from montecarlo.model.scales import applied_scale
 >>> rng = np.random.default_rng(1)
->>> q, k = rng.normal(size=(2, 16, 8))
->>> weights = np.exp(q @ k.T / 4)
+>>> q, k = rng.normal(size=(2, 16, 64))
+>>> weights = np.exp(q @ k.T / 16)
 >>> weights /= weights.sum(axis=1, keepdims=True)
 >>> frame = applied_scale(q, k, weights=weights, axes=("token", "d"))
 >>> round(float(frame.implied_divisor[0]), 6), frame.known[0]
-(4.0, '2 sqrt(d_k)')
+(16.0, '2 sqrt(d_k)')
 """
 
 import math
@@ -41,7 +41,7 @@ from montecarlo.model.fits import (
     keys_seen,
     rounding_error_of,
 )
-from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
+from montecarlo.model.masks import Mask, find_mask, passed_mask, sums_are_one
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -89,41 +89,42 @@ class HeadScale:
     mask: Mask
     #: Known divisors in the interval, which is widened by a rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
-    left_out: int = 0  # rows of padding among those that were read
+    left_out: int = 0  # number of rows of padding among those that were read
 
     @property
     def form(self) -> str:
-        """The form of the fit; empty where none is determined."""
+        """The form of the fit, such as ``plain``; empty where none is determined."""
         is_known = self.outcome in {"scale", "by_row"}
         return self.fit.form if is_known and self.fit is not None else ""
 
     @property
     def scale(self) -> float:
-        """The factor of the scores; NaN where it is not determined."""
+        """The factor that scores are multiplied by; NaN where it is not determined."""
         is_known = self.outcome in DETERMINED
         return self.fit.scale if is_known and self.fit is not None else math.nan
 
     @property
     def divisor(self) -> float:
-        """1 / scale; NaN where it is not determined."""
+        """1 / scale; NaN unless the outcome is ``scale``."""
         return 1.0 / self.scale if self.outcome == "scale" else math.nan
 
     @property
     def parameter(self) -> float:
-        """The parameter of the form; NaN where it has none."""
+        """The parameter of the form, such as the cap; NaN where it has none."""
         return self.fit.parameter if self.fit and self.form else math.nan
 
     @property
     def interval(self) -> Interval:
-        """95 % interval of the scale."""
+        """95 % interval of the scale; NaN where it is not determined."""
         if self.fit is None or math.isnan(self.scale):
             return NOT_DETERMINED
         return self.fit.interval()
 
     def divisors(self, error: float = POINTWISE) -> Interval:
-        """Return the interval of the divisor that misses it on a side with ``error``.
+        """Return an interval of the divisor, by default the 95 % interval.
 
-        It has infinite ends where the scale may be 0.
+        It misses the divisor on each side with probability ``error``.  Its ends are
+        infinite where the scale may be 0, and NaN where it is not determined.
         """
         if self.outcome != "scale" or self.fit is None:
             return NOT_DETERMINED
@@ -133,7 +134,7 @@ class HeadScale:
         return Interval(1.0 / high, 1.0 / low)
 
 
-#: Columns of the table of heads.
+#: Columns of the table of heads: name -> function that returns the value for a head.
 COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "layer": lambda one: one.head.layer,
     "head": lambda one: one.head.head,
@@ -213,7 +214,10 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 
 
 def find_scales(model: Model, track: Track = untracked) -> ModelScales:
-    """Return the scale of every head; ``track`` shows the progress."""
+    """Return the scales that all heads of a model apply; ``track`` shows the progress.
+
+    There are none if the model has neither weights nor outputs.
+    """
     heads = track(model.heads() if model.source else [], "applied scale")
     with threadpool_limits(limits=1, user_api="blas"):
         scales = tuple(find_scale(model, head, str(model.source)) for head in heads)
@@ -221,12 +225,13 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
-    """Fit the factor that a head applies to q·k; the outcome says if it has none.
+    """Return the factor that a head applies to q·k, fitted to its weights or outputs.
 
-    ``source`` is the evidence, the head's ``weights`` or its ``outputs``.
+    ``source`` says to which: ``weights`` or ``outputs``.  If no factor is determined,
+    the outcome of the result is the reason.
     """
     fit, mask = None, Mask()
-    rows, left_out = read_filled_rows(model, head, source)
+    rows, left_out = read_unpadded_rows(model, head, source)
     rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
         fit = fit_weights(rows)
@@ -239,7 +244,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         outcome = "dead"
     if outcome == "scale" and fit and fit.form == "key" and mask.sums != "one":
         of_keys = model.take(head, 0)["weights"].sum(axis=0)
-        outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
+        outcome = "over_queries" if sums_are_one(of_keys, rounding_error) else outcome
     found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
     if outcome != "scale":
         return found
@@ -251,7 +256,11 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
 
 
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:
-    """Yield rows at even distances, of sequences at even distances."""
+    """Yield some attention rows of a head: one block for each of some sequences.
+
+    Rows stand at even distances, and so do sequences.  ``most`` is the largest number
+    of pairs of a query and a key, of all blocks together.
+    """
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
     room = most // (len(chosen) * model.most_tokens)
@@ -260,14 +269,15 @@ def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator
         yield model.read_rows(head, sequence, n_rows)
 
 
-def read_filled_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
-    """Return rows of a head that see keys, and the number of those that do not.
+def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
+    """Return (rows of a head without padding, number of rows of padding).
 
-    ``source`` is ``weights`` or ``outputs``.
+    There is a block of rows for each sequence; blocks without rows are left out.
+    ``source`` is ``weights`` or ``outputs``, by which padding is recognised.
     """
     if source == "weights":
         found = list(read_some_rows(model, head))
-        filled = _filled_rows(found, head)
+        filled = _rows_without_padding(found, head)
     else:
         found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
         if found[0].added is None:
@@ -279,11 +289,11 @@ def read_filled_rows(model: Model, head: Head, source: str) -> tuple[list[Rows],
     )
 
 
-def _filled_rows(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
-    """Return which rows of each block of weights are none of padding.
+def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
+    """Return for each block which rows are not padding, shape (n_rows,).
 
-    Weights of padding are all 0, or, in at most `MOST_EVEN` of the rows, all the same
-    although scores differ, as where a large number hid all keys.
+    Rows of padding have weights that are all 0, or, in at most `MOST_EVEN` of the rows,
+    all the same although scores differ, as where a large number hid all keys.
     """
     weights = [one.weights for one in found]
     if (least := min(float(one.min()) for one in weights)) < 0.0:
@@ -300,7 +310,11 @@ def _filled_rows(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
 
 
 def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
-    """Return which rows have the same weight for keys whose scores differ."""
+    """Return which rows have the same weight for all keys although scores differ.
+
+    The result has the shape (n_rows,).  Keys of weight 0 do not count, and weights are
+    the same up to ``rounding_error``, which is relative.
+    """
     seen = block.weights > 0.0
     count = seen.sum(axis=1)
     least = np.where(seen, block.weights, np.inf).min(axis=1)
@@ -312,14 +326,21 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
 
 
 def _is_dead(rows: Sequence[Rows]) -> bool:
-    """Return whether queries, keys, weights, values or outputs are 0 in all rows."""
+    """Return whether queries, keys, weights, values or outputs are 0 in all rows.
+
+    One of these arrays suffices.  True if there are no rows.
+    """
     arrays = [{"q": one.queries, "k": one.keys} | dict(one.made) for one in rows]
     names = set().union(*arrays) - {ADDED}
     return not names or any(not any(one[n].any() for one in arrays) for n in names)
 
 
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
-    """Return the outcome of a fit; without one that holds, no scale is determined."""
+    """Return what a fit determines: a scale, or the reason why there is none.
+
+    ``fit`` is None where the rows hold no information; ``rounding_error`` is the
+    relative one of the weights or outputs.
+    """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval()
@@ -342,7 +363,7 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
 
 
 def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
-    """Return one row per head, with the columns `COLUMNS`."""
+    """Return a table with one row per head and the columns `COLUMNS`."""
     rows = [describe(one) for one in heads]
     import pandas as pd
 
@@ -350,5 +371,5 @@ def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
 
 
 def describe(one: HeadScale) -> dict[str, object]:
-    """Return the values of `COLUMNS` of a head."""
+    """Return the row of a head in the table of heads: column of `COLUMNS` -> value."""
     return {name: column(one) for name, column in COLUMNS.items()}

@@ -46,10 +46,24 @@ def recording(
     model: object | None = None,
     begin: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Record attention that runs in the block; call ``begin`` before each pass.
+    """Add attention that runs in a with block to a receiver.
 
     The fused layers of torch, which return no weights, are switched off meanwhile:
     modules then run as they do in training.
+
+    Parameters
+    ----------
+    receiver : Receiver
+        Takes the calls of attention.
+    model : torch.nn.Module, optional
+        The model whose passes are counted.
+    begin : callable
+        Called before each pass of the model.
+
+    Raises
+    ------
+    InputError
+        If the model is no module of torch.
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -61,15 +75,15 @@ def recording(
         transformers = sys.modules.get("transformers.modeling_utils")
         if interface := getattr(transformers, "AttentionInterface", None):
             functions = interface, "get_interface", _get_interface, _INTERFACES
-            stack.enter_context(_replaced(*functions))
+            stack.enter_context(_replaced_attribute(*functions))
         fast_path = torch.backends.mha, "_is_fastpath_enabled", False, _FAST_PATHS
-        stack.enter_context(_replaced(*fast_path))
+        stack.enter_context(_replaced_attribute(*fast_path))
         stack.enter_context(mode)
         yield
 
 
 def uncompiled() -> AbstractContextManager[object]:
-    """Return a context in which compiled models run as they are written."""
+    """Return a context manager in which compiled models run as they are written."""
     if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
         found: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
         return found
@@ -77,9 +91,9 @@ def uncompiled() -> AbstractContextManager[object]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """A mode of torch that is called with each operation, and records attention.
+    """A mode of torch (`TorchDispatchMode`) that adds attention to a receiver.
 
-    What is compiled stays compiled.
+    In its with block torch calls it with each operation.  Compiled code stays compiled.
     """
 
     supports_higher_order_operators = True
@@ -132,7 +146,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return result
 
     def _report(self, name: str, reason: str) -> None:
-        """Report attention that cannot be read, and any operation that failed here."""
+        """Report an operation as missed, if it is attention or could not be recorded.
+
+        ``name`` is that of the operation; ``reason`` is `FAILED` with an error, or the
+        kind of a tensor that cannot be read.
+        """
         is_attention = name.startswith(ATTENTION) or name in SOFTMAX
         if name.endswith("backward"):
             return
@@ -141,7 +159,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the function that is called with an operation after it ran."""
+        """Return the function to call with each run of an operation of torch, ``func``.
+
+        `_decompose` stands for one that is to run as the operations it consists of.
+        """
         if not isinstance(func, OpOverload):
             return self._record_flex if func.name() == FLEX else _ignore
         if func._can_decompose():  # in inference mode these come undivided
@@ -152,7 +173,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return self.tracker.handler_of(func)
 
     def _record_fused(self, operation: Operation) -> None:
-        """Record `scaled_dot_product_attention`, with its outputs and its mask."""
+        """Add a call of `scaled_dot_product_attention` to the receiver.
+
+        With its outputs in place of weights, and its mask as numbers that are added.
+        """
         names = [one.name for one in operation.func._schema.arguments]
         given = dict(zip(names, operation.args, strict=False)) | dict(operation.kwargs)
         result = operation.result
@@ -163,7 +187,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         passed_mask = given.get("attn_mask", given.get("attn_bias"))
         is_causal = bool(given.get("is_causal"))
         tensors = {"q": query, "k": key, "v": given["value"], "outputs": outputs}
-        arrays = self.to_arrays({name: _with_heads(t) for name, t in tensors.items()})
+        arrays = self.to_arrays({name: _four_axes(t) for name, t in tensors.items()})
         n_rows = query.shape[-2], arrays["q"].shape[2]
         shape = (*arrays["q"].shape[:3], key.shape[-2])
         mask = torch.zeros(1, 1) if passed_mask is None else passed_mask
@@ -172,13 +196,16 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             mask = torch.arange(shape[-1]) <= row
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
-        arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
+        arrays["added"] = _added_by(_four_axes(mask)[:room], shape)
         kind = "causal" if is_causal else _mask_kind(passed_mask)
         passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
         self.receiver.add(arrays, passed)
 
     def _record_flex(self, operation: Operation) -> None:
-        """Record flex attention, with its outputs and what its functions add."""
+        """Add a call of flex attention to the receiver.
+
+        With its outputs in place of weights, and with what its functions add to scores.
+        """
         # it imports modules of the compiler, which take seconds
         from torch._higher_order_ops.flex_attention import _math_attention_inner
 
@@ -199,9 +226,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.receiver.add(arrays, passed)
 
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
-        """Return the rows and sequences that are kept of tensors, as arrays.
+        """Return tensors as arrays, cut to the sequences and rows that are recorded.
 
-        Their axes are (sequence, head, token, ...).
+        Axes are (sequence, head, token, ...).  Of `OF_QUERIES`, the last rows are kept.
         """
         room, arrays = self.receiver.room(), {}
         for name, tensor in tensors.items():
@@ -213,7 +240,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
 
 def _unreadable_kind(*values: object) -> str:
-    """Return the kind of the first tensor whose entries cannot be read; else empty."""
+    """Return the kind of the first tensor whose entries cannot be read, in words.
+
+    Such as ``a nested tensor``; empty if all can be read.  Lists are searched, too.
+    """
     for one in values:
         if isinstance(one, list | tuple):
             if kind := _unreadable_kind(*one):
@@ -231,14 +261,14 @@ def _ignore(_: Operation) -> None:
 
 
 def _decompose(_: Operation) -> None:
-    """Stand for operations that consist of others, which are seen in their place."""
+    """Mark operations that run as the operations they consist of; is never called."""
 
 
 def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return what a mask adds to scores, `HIDDEN` where it hides a key.
+    """Return the numbers that a mask adds to scores, `HIDDEN` where it hides a key.
 
-    It has the shape (sequence, head, row, key), by broadcasting; a mask of booleans is
-    true where a key is seen.
+    ``shape`` is that of the result, (sequences, heads, rows, keys), to which the mask
+    is broadcast.  A mask of booleans is True where a key is seen.
     """
     mask = mask[:, :, -shape[2] :]
     if mask.dtype == torch.bool:
@@ -248,22 +278,28 @@ def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.broadcast_to(to_numpy(added), shape)
 
 
-def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with four axes, the first two those of sequences and heads."""
+def _four_axes(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with four axes, the first two those of sequences and heads.
+
+    Missing axes come first, with length 1; further ones are joined with the first.
+    """
     if tensor.ndim < 4:
         return tensor[(None,) * (4 - tensor.ndim)]
     return tensor.flatten(0, tensor.ndim - 4)
 
 
 def config_of(module: object) -> Mapping[str, object] | None:
-    """Return the configuration of a model of transformers; None of others."""
+    """Return the configuration of a module of transformers; None for other objects."""
     config: Any = getattr(module, "config", None)
     has_one = hasattr(config, "to_dict") and hasattr(config, "model_type")
     return dict(config.to_dict()) if has_one else None
 
 
 def _mask_kind(mask: object) -> str:
-    """Return ``none``, ``of booleans``, ``added`` or ``of blocks`` for a mask."""
+    """Return the kind of a mask that was passed to attention, for `Captured.passed`.
+
+    ``none``, ``of booleans``, ``added`` for one of numbers, or ``of blocks``.
+    """
     if mask is None:
         return "none"
     if not isinstance(mask, torch.Tensor):
@@ -274,7 +310,10 @@ def _mask_kind(mask: object) -> str:
 def _options(
     source: str, scale: object, mask: str, cap: object, queries: int
 ) -> dict[str, Any]:
-    """Return the options of a call, as `Captured.passed` has them."""
+    """Return the options of a call by name, as `Captured.passed` has them.
+
+    ``queries`` is the number of queries of a sequence, recorded or not.
+    """
     names = ("source", "scale", "mask", "cap", "queries")
     return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
 
@@ -287,10 +326,14 @@ _REPLACING = threading.Lock()
 
 
 @contextmanager
-def _replaced(
+def _replaced_attribute(
     owner: object, name: str, value: object, earlier: list[Any]
 ) -> Iterator[None]:
-    """Replace an attribute as long as a recording runs, in whatever thread."""
+    """Replace an attribute of an object in a with block; restore it after the last one.
+
+    Blocks of several threads may overlap: ``earlier`` is a list for each attribute,
+    with the original value once for each block that runs.
+    """
     with _REPLACING:
         earlier.append(earlier[0] if earlier else getattr(owner, name))
         setattr(owner, name, value)
@@ -304,18 +347,24 @@ def _replaced(
 
 
 def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return an attention function that records where this thread does."""
+    """Return the attention function that transformers would get.
+
+    If this thread records, the function also records its calls.
+    """
     # the latter where another thread ended the last recording after this was called
     hand_out, *_ = (*_INTERFACES, type(args[0]).get_interface)
     attend: Callable[..., Any] = hand_out(*args, **kwargs)
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, _Recorder):
-            attend = _recorded(attend, mode)
+            attend = _recording_calls(attend, mode)
     return attend
 
 
-def _recorded(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
-    """Return an attention function of transformers that records its calls."""
+def _recording_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
+    """Return ``attend``, an attention function of transformers, that records its calls.
+
+    They are added to the receiver of ``mode``.
+    """
 
     def recorded(
         module: torch.nn.Module,
@@ -357,10 +406,20 @@ def _record_whole(
     result: Any,  # noqa: ANN401
     more: tuple[Sequence[tuple[Arrays, Mapping[str, object]]], Mapping[str, Any]],
 ) -> None:
-    """Record a call of an attention function of transformers.
+    """Add a call of an attention function of transformers to the receiver of ``mode``.
 
-    ``tensors`` are queries, keys and values, ``result`` outputs and weights; ``more``
-    are the calls that were recorded within it, and its options.
+    Parameters
+    ----------
+    mode : _Recorder
+    module : torch.nn.Module
+        The module that called the function.
+    tensors : sequence of Tensor
+        Queries, keys and values.
+    result : sequence of Tensor
+        Outputs, and weights or None.
+    more : tuple
+        The calls that were recorded within this one, each as (arrays, options); and
+        the options of this one.
     """
     within, given = more
     receiver, (query, key, value), mask = mode.receiver, tensors, given["mask"]

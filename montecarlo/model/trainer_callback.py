@@ -11,7 +11,7 @@ from montecarlo.model.watch import ScoreWatch
 class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
     """Watch the scores of the model that a `Trainer` trains, in its main process.
 
-    Of a step that accumulates gradients it looks at the first batch.
+    Of a step that accumulates gradients it watches the first batch.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
         self.watch: ScoreWatch | None = None
 
     def on_train_begin(self, _: Any, state: Any, _control: Any, **others: Any) -> None:
-        """Make the watch."""
+        """Begin to watch the model, in the main process alone."""
         if state.is_world_process_zero:
             self.watch = ScoreWatch(others["model"], **self._options)
 
     def on_step_begin(self, _: Any, state: Any, *_more: Any, **_others: Any) -> None:
-        """Give the watch the step."""
+        """Tell the watch the number of the step that begins."""
         if self.watch is not None:
             self.watch(state.global_step)
 
     def on_train_end(self, *_: Any, **_others: Any) -> None:
-        """End the watch; its record stays."""
+        """End the watch; its summaries and alarms stay."""
         if self.watch is not None:
             self.watch.close()

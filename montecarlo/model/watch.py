@@ -27,7 +27,7 @@ from montecarlo.names import require_number, require_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Steps from one look to the next.
+#: Steps from one look to the next.  A look is a pass of the model that is summarised.
 EVERY = 100
 #: Rows of a sequence, and sequences, that a look takes.
 ROWS, SEQUENCES = 16, 4
@@ -45,8 +45,8 @@ LOOKS, GROWN = 5, 20.0
 #: leaves it out of copies and of saved files.
 CALLED_FIRST = "_compiled_call_impl"
 KINDS = ("hot", "growing", "frozen")
-#: What a writer is given of each layer: a column of the summary, and which of the
-#: values of its heads.
+#: What a writer is given of each layer: a column of the summary -> which of the values
+#: of its heads.
 SCALARS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "score_max": max,
     "entropy_share": min,
@@ -64,7 +64,7 @@ class ScoreWarning(UserWarning):
 
 
 class Alarm(NamedTuple):
-    """A warning; each head is warned of once for each kind.
+    """A warning about heads of a layer; there is one at most for each head and kind.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Alarm(NamedTuple):
     heads : tuple of int
         Heads of the layer.
     text : str
-        Of the warning.
+        Text of the warning.
     """
 
     step: int
@@ -88,7 +88,8 @@ class Alarm(NamedTuple):
 class _WatchedCall:
     """Stands in place of a model's call; copies and saved files of the model have none.
 
-    It calls ``run`` with the call of the model, as long as the watch exists.
+    It returns ``run(call, args, kwargs)``, ``run`` being a method of the watch, as long
+    as the watch exists; afterwards ``call(*args, **kwargs)``.
     """
 
     def __init__(self, run: Callable[..., Any], call: Callable[..., Any]) -> None:
@@ -102,12 +103,15 @@ class _WatchedCall:
         return run(self._call, args, kwargs)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Return how to make None, which torch has there by default."""
+        """Return how to pickle it: as None, which torch has there by default."""
         return type(None), ()
 
 
 def _detach(attributes: dict[str, Any], watched: _WatchedCall, before: object) -> None:
-    """Restore a model's call, unless something else has replaced it since."""
+    """Restore a model's call, unless something else has replaced it since.
+
+    ``attributes`` are those of the model, ``before`` is the call to restore.
+    """
     if attributes.get(CALLED_FIRST) is watched:
         attributes[CALLED_FIRST] = before
 
@@ -115,9 +119,10 @@ def _detach(attributes: dict[str, Any], watched: _WatchedCall, before: object) -
 class ScoreWatch:
     """Watch the attention scores of a model while it trains.
 
-    As a context manager it counts the passes of the model in training mode, and looks
-    at every hundredth; it warns at its end if there was none.  Called with a step
-    before the pass, it looks if ``every`` divides the step, and counts nothing.
+    A *look* is a pass of the model that is summarised, head by head.  As a context
+    manager the watch counts the passes in training mode and looks at every hundredth;
+    it warns at its end if there was none.  Called with the number of a step before its
+    pass, it looks if ``every`` divides that number, and counts nothing.
 
     Parameters
     ----------
@@ -211,7 +216,10 @@ class ScoreWatch:
             )
 
     def __call__(self, step: int) -> None:
-        """Set the step that the next pass belongs to, 0 or more."""
+        """Set the number of the step that the next pass belongs to, 0 or more.
+
+        From then on the watch does not count passes itself.
+        """
         self._step = require_whole("step", step, 0)
         self._attach()
         self._is_step_given = True
@@ -245,7 +253,10 @@ class ScoreWatch:
             self._end = weakref.finalize(self, _detach, attributes, watched, before)
 
     def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Run a pass of the model, and look at it if a look is due."""
+        """Run a pass of the model, look at it if a look is due, and return its result.
+
+        ``call`` is the model's own call.
+        """
         if self._end is None or not self._is_look_due():
             return call(*args, **kwargs)
         from montecarlo.model.torch_calls import recording, uncompiled
@@ -254,12 +265,12 @@ class ScoreWatch:
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
-            """Append the numbers of a call to ``calls``, unless rows have one key."""
+            """Append the numbers of a call to ``calls``, unless it has a single key."""
             if max(keys.shape[1] for keys in arrays["k"]) > 1:
                 calls.append(measure_rows(arrays, passed))
 
         def note(reason: str, **_: object) -> None:
-            """Note attention that was missed."""
+            """Append the reason why attention was missed to ``missed``."""
             missed.append(reason)
 
         with uncompiled(), recording(Receiver(ROWS, lambda: SEQUENCES, measure, note)):
@@ -290,7 +301,10 @@ class ScoreWatch:
         return is_due
 
     def _summarise(self, calls: Sequence[RowNumbers]) -> list[Alarm]:
-        """Keep the summaries of a pass, call the writer, and return new alarms."""
+        """Append the summaries of a pass, call the writer, and return new alarms.
+
+        ``calls`` are numbers of the rows of each layer, in order.
+        """
         alarms = []
         for layer, call in enumerate(calls):
             heads = list(summarise_rows(layer, [call]))
@@ -319,7 +333,7 @@ class ScoreWatch:
         return alarms
 
     def _is_of_kind(self, kind: str, one: HeadSummary) -> bool:
-        """Return whether a head is hot, growing or frozen."""
+        """Return whether a head is of a kind: ``hot``, ``growing`` or ``frozen``."""
         if kind == "hot":
             return one.score_max > self.hot
         if kind == "frozen":
@@ -333,7 +347,7 @@ class ScoreWatch:
         )
 
     def _say_reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
-        """Return the reason of a warning, with the extreme of the heads."""
+        """Return the reason of a warning in words, with the extreme of the heads."""
         if kind == "hot":
             largest = max(one.score_max for one in heads)
             return f"largest score {largest:.4g}, beyond {self.hot:g}"

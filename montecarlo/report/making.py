@@ -77,9 +77,9 @@ def make_report(
 
 
 def html_files(contents: Contents) -> Iterator[File]:
-    """Yield name, renderer and language code of each HTML file of a report.
+    """Yield (name, renderer, language code) of each HTML file of a report.
 
-    Report and evidence page by language, errata, index.
+    Report and evidence page in each language, errata, index.
     """
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
@@ -88,18 +88,18 @@ def html_files(contents: Contents) -> Iterator[File]:
     for erratum in contents.errata:
         render = partial(pages.render, "erratum", erratum=erratum)
         yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
-    yield from _errata(contents, str)
+    yield from _errata_files(contents, str)
     yield "index.html", partial(pages.render, "index"), SOURCE
 
 
 def markdown_files(contents: Contents) -> Iterator[File]:
-    """Yield name, renderer and language code of each Markdown file of a report.
+    """Yield (name, renderer, language code) of each Markdown file of a report.
 
-    A post by language, and the errata.
+    A post in each language, and the errata.
     """
     for code in contents.languages:
         yield f"report-{code}.md", render_markdown_post, code
-    yield from _errata(contents, link_in_post)
+    yield from _errata_files(contents, link_in_post)
 
 
 #: Files of a report, by format.
@@ -109,8 +109,8 @@ FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
 }
 
 
-def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
-    """Yield name, renderer and language code of each erratum as Markdown.
+def _errata_files(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
+    """Yield (name, renderer, language code) of each erratum as a Markdown file.
 
     ``link`` maps an address in the erratum to the one in the file.
     """
@@ -134,7 +134,7 @@ def select_figures(findings: Findings) -> list[str]:
     return [CASES.id, *(name for name in names if name != TEXTS.id)]
 
 
-#: Draws a figure from its tables: content of files by format and code of the language.
+#: Function that draws a figure: (format, code of the language) -> content of the file.
 Draw = Callable[..., dict[tuple[str, str], bytes]]
 #: Formats of pictures that captions link to, in order of preference.
 SHOWN = ("svg", "png", "pdf")
@@ -236,21 +236,21 @@ def captions(
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:
-    """Return the text of a file in the language with a code.
+    """Return the text of a file in a language, from its renderer.
 
-    Workers get the code, not the language, which they read themselves.
+    ``code`` is that of the language, which each worker reads itself.
     """
     return render(contents, read_language(code))
 
 
 def import_modules() -> None:
-    """Do nothing: when a worker is called with it, this module is imported there."""
+    """Do nothing: a worker that is called with it imports this module."""
 
 
 def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
-    """Return the list of a function's results, as ``map`` would yield them.
+    """Return the results of a function as a list, as ``map`` would yield them.
 
     Each worker gets its share of the calls at once, since most arguments are the same
     tables and are then pickled once.  Without workers, or if they die, this process
@@ -266,5 +266,5 @@ def _map_calls(
 
 
 def _call(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return the list of a function's results for several tuples of arguments."""
+    """Return the results of a function, for each tuple of arguments in ``calls``."""
     return [function(*call) for call in calls]

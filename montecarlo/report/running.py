@@ -140,7 +140,7 @@ def write_report(
             print_lines(line, sys.stderr)
         # matplotlib is not thread-safe, and a cluster may lack it
         drawing = executor if executor.kind == PROCESSES else None
-        store, warm = SampleStore(edition.journal), partial(_warm, drawing)
+        store, warm = SampleStore(edition.journal), partial(_import_in_workers, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=warm)
         edition.end_part("sampling")
@@ -154,13 +154,13 @@ def write_report(
         findings = read_results(edition.folder, study.catalogue, edition.record)
         make(findings, target.languages, edition.folder, drawing)
         if not with_data:
-            _remove(DATA_FILES, edition.folder)
+            _remove_data(DATA_FILES, edition.folder)
         edition.end_part("rendering")
     return findings, edition.written
 
 
 def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
-    """Write the data files of a report; return what run.json shall contain.
+    """Write the data files of a report; return the fields of run.json.
 
     For a user's ``own`` claims there are no curves of training.
     """
@@ -225,12 +225,12 @@ def render_again(
             edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
             make(findings, languages, edition.folder, executor)
         if not with_data:
-            _remove(held, edition.folder)
+            _remove_data(held, edition.folder)
         edition.end_part("rendering")
     return findings, edition.written
 
 
-def _remove(names: Iterable[str], folder: Path) -> None:
+def _remove_data(names: Iterable[str], folder: Path) -> None:
     """Remove the named data files, and the subfolder of curves, from a folder."""
     for name in names:
         (folder / name).unlink()
@@ -261,8 +261,8 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
     return catalogue
 
 
-def _warm(workers: Workers | None) -> None:
-    """Let workers that are still idle import the modules for rendering."""
+def _import_in_workers(workers: Workers | None) -> None:
+    """Let workers import the modules for rendering ahead of time; None: no workers."""
     if workers is not None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
-from montecarlo.attention.rows import query_rows
+from montecarlo.attention.rows import n_query_rows
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import SCIPY
@@ -54,7 +54,7 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
         product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
     n_scored = n_keys  # mean number of scores of a query
-    n_pulled = min(n_queries, query_rows(n_keys))  # rows of the query gradient
+    n_pulled = min(n_queries, n_query_rows(n_keys))  # rows of the query gradient
     longest, at_once = point.mask.longest(n_keys), point.queries_at_once
     if point.is_masked:
         n_pulled = n_queries
@@ -112,7 +112,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
         standard = standard and not point.is_normalised
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
-        pulled = 2 * min(n_queries, query_rows(n_keys))
+        pulled = 2 * min(n_queries, n_query_rows(n_keys))
         if point.is_masked:  # values, and gradients of keys and values
             pulled = 2 * (1 + n_divisors) * n_queries
         needed = FLOAT * d_k * (n_queries + n_keys + pulled)

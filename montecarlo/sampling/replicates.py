@@ -25,8 +25,8 @@ from montecarlo.attention.masks import query_blocks
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NUMBER_FORMATS,
-    compared_rows,
     exponentials_in,
+    n_compared_rows,
     softmax_in,
     weights_in,
 )
@@ -50,7 +50,7 @@ ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Draw replicates of pairs; return means of their entries and scores.
+    """Return means of the entries and scores of replicates of pairs, freshly drawn.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ FLAT = 1.0 / 64.0
 #: Largest numbers of scores, and of entries of queries and keys, in one stack.
 SCORES_AT_ONCE = 2**20
 DRAWN_AT_ONCE = 2**22
-#: A column of a table: divisor, and name of a quantity or of one of its variants.
+#: A number to which replicates are reduced: (divisor, name of a quantity or a variant).
 Column = tuple[str, str]
 
 
@@ -177,7 +177,7 @@ def score_blocks(
     *,
     by_key: bool = False,
 ) -> Iterator[ScoreBlock]:
-    """Yield the scores of all queries of a stack of replicates, block by block.
+    """Yield the raw scores of several replicates, in blocks of queries.
 
     Parameters
     ----------
@@ -206,10 +206,8 @@ def score_blocks(
         normal, shape = DISTRIBUTIONS["gaussian"].draw, (n_keys, point.d_k)
         return _stack([normal(stream(seed, point, i, name), shape) for i in indices])
 
-    vectors = [
-        stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices
-    ]
-    vector = np.stack(vectors).astype(np.float32)
+    drawn = [stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices]
+    weight_gradient = np.stack(drawn).astype(np.float32)
     values, grad_output = draw("values"), draw("by_output")
     for block in query_blocks(point.mask, point.shape, point.queries_at_once):
         q, k = queries[:, block.queries], keys[:, block.keys]
@@ -220,7 +218,7 @@ def score_blocks(
             keys=k,
             gain=gain,
             scores=q @ k.transpose(0, 2, 1),
-            vector=vector[..., block.keys],
+            weight_gradient=weight_gradient[..., block.keys],
             values=values[:, block.keys],
             grad_output=grad_output[:, block.queries],
         )
@@ -232,7 +230,7 @@ def _stack(parts: Sequence[Floats]) -> Floats:
 
 
 def _stack_size(point: DesignPoint) -> int:
-    """Return the number of replicates that are evaluated in one stack of arrays."""
+    """Return how many replicates are evaluated at once, in arrays of a first axis."""
     n_queries, n_keys = point.shape
     rows = point.queries_at_once
     scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
@@ -266,7 +264,7 @@ LONG = 2**10
 
 
 class Columns(NamedTuple):
-    """The columns of a `Batch` that are requested.
+    """The columns of a `Batch`: the numbers to which each replicate is reduced.
 
     Attributes
     ----------
@@ -282,7 +280,7 @@ class Columns(NamedTuple):
 
     @property
     def divisors(self) -> tuple[str, ...]:
-        """Names of the divisors of all columns, each once."""
+        """Names of the divisors of all columns, each once, in order."""
         return tuple(dict.fromkeys(name for name, _ in self.means))
 
 
@@ -329,7 +327,7 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
-    """Return whether a quantity of rows is defined at a design point."""
+    """Return whether a quantity of attention rows is defined at a design point."""
     if quantity.needs in {"a mask", "no mask"}:
         return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
@@ -387,7 +385,7 @@ def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
 def row_values(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> tuple[Array, list[Array]]:
-    """Draw replicates; return their means over attention rows, and values of rows.
+    """Return means over attention rows, and values of rows, of fresh replicates.
 
     Parameters
     ----------
@@ -408,7 +406,7 @@ def row_values(
     """
     size, stacks, products = _stack_size(point), [], []
     has_formats = any(FORMAT_SIGN in name for _, name in columns.means)
-    n_compared = compared_rows(*point.shape)
+    n_compared = n_compared_rows(*point.shape)
     for first in range(0, len(indices), size):
         some = indices[first : first + size]
         matrices = [draw_matrices(point, seed, index) for index in some]
@@ -439,7 +437,9 @@ def _stack_values(
     matrices: Sequence[tuple[Floats, Floats]],
     columns: Columns,
 ) -> dict[Column, list[Array]]:
-    """Evaluate the quantities of rows on a stack of replicates.
+    """Return the quantities of attention rows for several replicates at once.
+
+    Parameters are those of `row_values`, and the queries and keys of each replicate.
 
     Returns
     -------
@@ -485,9 +485,10 @@ def _join(arrays: Sequence[Array], axis: int) -> Array:
 def _row_columns(
     block: RowBlock, quantities: Sequence[Quantity]
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Yield a name, values to average and values to count for each column of rows.
+    """Yield (name of a column, values to average, values to count) for a block of rows.
 
-    Both arrays have the shape (n_replicates, n_rows).
+    Both arrays have the shape (n_replicates, n_rows).  There is a column for each of
+    the quantities, and further ones for conditional quantities.
     """
     evaluate = cache(lambda function: function(block))  # shared by conditional ones
     for quantity in quantities:
@@ -506,7 +507,7 @@ def _row_columns(
 def _format_means(
     point: DesignPoint, scores: Array, columns: Columns
 ) -> Iterator[tuple[Column, Array]]:
-    """Yield each column of a number format with its means, shape (n_replicates,).
+    """Yield (column of a number format, its means of shape (n_replicates,)).
 
     The scores, shape (n_replicates, n_rows, n_keys), are computed in float64.  In
     float32, of 65,536 keys one in two thousand shares its score with another before a
@@ -524,9 +525,10 @@ def _format_means(
 
 
 def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-    """Yield name and row values of each column of a number format.
+    """Yield (name, values of rows) for each column of a number format.
 
-    ``scores`` are divided scores; ``names`` are results of `format_column`.
+    ``scores`` are divided scores, shape (..., n_keys), values have the shape (...);
+    ``names`` are results of `format_column`.
     """
     exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
 

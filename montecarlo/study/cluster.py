@@ -12,7 +12,7 @@ TIMEOUT = 10
 
 
 def connect(address: str) -> tuple[Client, int]:
-    """Return a client of a running Dask scheduler, and its number of parallel tasks.
+    """Return (client of a running Dask scheduler, its number of parallel tasks).
 
     Certificates are those of Dask's configuration.
 

@@ -328,7 +328,7 @@ def _require_ours(output: Path) -> None:
 
 
 def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
-    """Return which new files are to be moved into place, and which old ones deleted.
+    """Return (new files to move into place, old files to delete) of an output folder.
 
     The new files may replace only files of an earlier run.
 
@@ -382,9 +382,9 @@ def _commit(output: Path) -> list[Path]:
 
 
 def _hashes(run_file: Path) -> dict[str, str] | None:
-    """Return the hashes of the files that a run.json names, by relative path.
+    """Return relative path of a file -> its hash, as a run.json has them.
 
-    None if it is missing, invalid or from another program.
+    None if run.json is missing, invalid or from another program.
     """
     run = _load(run_file)
     if run is None or run["program"] != "montecarlo":

@@ -92,14 +92,14 @@ class Measurement:
 
     @property
     def heading(self) -> str:
-        """The quantity and its summary, in words, with the quantity's name."""
+        """The quantity and its summary in words, with the quantity's name, as text."""
         words = plain_words(QUANTITIES[self.quantity].words)
         parts = filter(None, [words, summary_words(self.summary)])
         return f"{'; '.join(parts)} ({self.quantity})"
 
     @property
     def point(self) -> str:
-        """The design point and the divisor, in words."""
+        """The design point and the divisor in words, as text."""
         entries = f"{self.distribution_q} entries"
         if self.distribution_q != self.distribution_k:
             entries = f"q {self.distribution_q}, k {self.distribution_k}"
@@ -117,7 +117,7 @@ class Measurement:
         return ", ".join([*parts, self._divisor_words()])
 
     def _divisor_words(self) -> str:
-        """Return in words what scores are divided by: a formula with its value."""
+        """Return what scores are divided by in words: a formula, and its value."""
         if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
         parts = []
@@ -131,7 +131,7 @@ class Measurement:
         return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the numbers of the row as pairs of a label and a text.
+        """Return the numbers of the row as pairs (label, text).
 
         They are the estimate, its interval, the exact value and the number of
         replicates; only the exact value if nothing was sampled.

@@ -199,7 +199,7 @@ _POINT_NAMES = (
 
 
 def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the parameters that name a point or a row, by name.
+    """Return the parameters that name a point or a row: name -> value.
 
     They are the parameters of `parse_point`, without sizes, and the fields of `RowKey`.
     """
@@ -209,7 +209,7 @@ def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def request_row(
     d_k: object, n_keys: object | None, options: Mapping[str, object]
 ) -> RequestedRows:
-    """Return the one row that single values specify, for `PreciseRows`.
+    """Return the one row that single values specify: {its point: (its key,)}.
 
     Parameters are those of `request_rows`, but no lists.
 
@@ -235,7 +235,7 @@ def request_rows(
 ) -> RequestedRows:
     """Return the rows that exist among all combinations of sizes and options.
 
-    The result maps each design point to the keys of its rows.
+    The result is: design point -> keys of its rows.
 
     Parameters
     ----------
@@ -387,7 +387,7 @@ class PreciseRows:
         self.budgets = {point: self._budget(point) for point in self.requested}
 
     def _budget(self, point: DesignPoint) -> Budget:
-        """Return the first and the largest number of replicates of a point.
+        """Return the budget of a point: its first and its largest number of replicates.
 
         If ``most`` is None, the largest one takes about `MOST_SECONDS`.
         """
@@ -403,7 +403,7 @@ class PreciseRows:
         return len({one for keys in self.columns.values() for one in keys.divisors})
 
     def target_error(self, estimate: Estimate) -> float:
-        """Return the standard error that an estimate should reach."""
+        """Return the standard error that an estimate should reach: its target error."""
         if self.absolute_error is not None:
             return self.absolute_error
         is_no_share = estimate.value == 0.0 and estimate.within == SHARE
@@ -443,7 +443,10 @@ class PreciseRows:
         raise_failed_batches(failures, self.seed)
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
-        """Yield the points with a row that has not reached its target error but can."""
+        """Yield the points that need more replicates.
+
+        They have a row that has not reached its target error, but can.
+        """
         for point in self.requested:
             limit = UNREACHABLE * self.budgets[point].most
             if any(
@@ -453,7 +456,7 @@ class PreciseRows:
                 yield point
 
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
-        """Yield the key and the estimate of each row of a point.
+        """Yield (key, estimate) of each row of a point.
 
         Nothing is yielded if the point has too few replicates.
         """
@@ -468,7 +471,7 @@ class PreciseRows:
                 yield key, estimate
 
     def estimates(self) -> list[tuple[Measurement, Estimate]]:
-        """Return each row as a `Measurement` and as an `Estimate`.
+        """Return (row as a `Measurement`, its `Estimate`) for all rows.
 
         Rows of points with too few replicates are omitted.
         """
@@ -480,7 +483,7 @@ class PreciseRows:
 
 
 def exact_row(requested: RequestedRows) -> Measurement | None:
-    """Return the only requested row with its exact value, and without an estimate.
+    """Return the only requested row, with its exact value in place of an estimate.
 
     None if theory has no exact value of the row.
     """
@@ -628,7 +631,7 @@ def _sample(
 
 
 def _is_list(value: object) -> TypeGuard[Iterable[object]]:
-    """Return whether a value is iterable, but no text and no array of shape ()."""
+    """Return whether a value is a list: iterable, no text, no array of shape ()."""
     is_scalar = isinstance(value, str) or getattr(value, "ndim", 1) == 0
     return isinstance(value, Iterable) and not is_scalar
 
@@ -655,10 +658,10 @@ def _list_of(name: str, value: object) -> list[object]:
 
 
 def _spellings(value: object) -> dict[str, object]:
-    """Return the canonical name of each divisor, with the divisor as it was given.
+    """Return canonical name of a divisor -> the divisor as it was given.
 
-    ``value`` is a divisor or a list of divisors.  The result maps names to divisors; of
-    two spellings of one divisor, the first is in it.
+    ``value`` is a divisor or a list of divisors; of two spellings of one divisor, the
+    first counts.
     """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):

@@ -29,7 +29,7 @@ from montecarlo.estimation.summaries import (
 from montecarlo.names import look_up
 from montecarlo.sampling.design_points import DesignPoint
 
-#: A row of measurements.csv.
+#: A row of measurements.csv: (design point, key of the estimate).
 Row = tuple[DesignPoint, RowKey]
 #: For each point that is sampled, the keys of its requested rows.
 RequestedRows = Mapping[DesignPoint, tuple[RowKey, ...]]
@@ -43,7 +43,7 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 
 def group_by_point(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return rows grouped by design point: the different keys of each, in order."""
+    """Return design point -> keys of its rows, each once, in the order of ``rows``."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
@@ -69,9 +69,9 @@ def sort_rows(
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Raise an error unless a row exists at a point.
+    """Raise an error unless a row of measurements.csv can exist at a design point.
 
-    A row does not exist if its quantity is not defined there, for example.
+    It cannot if its quantity is not defined there, for example.
 
     Raises
     ------

@@ -39,7 +39,7 @@ FAR_BELOW = 0.1
 
 
 class PointTable(NamedTuple):
-    """The results of a point, without its samples.
+    """The results of a design point: its estimates, without the samples.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class PointTable(NamedTuple):
     estimates: dict[RowKey, Estimate]
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row that checks read."""
+        """Return the estimate with a key, which must be one that checks read."""
         return self.estimates[key]
 
 
@@ -114,7 +114,7 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
 def references_of(
     point: DesignPoint, keys: tuple[RowKey, ...]
 ) -> dict[RowKey, Reference | None]:
-    """Return the exact value of each row of a point; None where theory has none.
+    """Return key -> exact value for the rows of a point; None where theory has none.
 
     This is the task of a worker.
     """
@@ -122,7 +122,10 @@ def references_of(
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
-    """Return the exact value of a row with its error; None if theory has none."""
+    """Return the exact value of the estimate with a key, with its numerical error.
+
+    None if theory has none.
+    """
     if "/" in key.divisor or key.summary == DISTRIBUTION:
         return None
     return reference(key.quantity, point, key.divisor, key.summary)
@@ -137,7 +140,7 @@ def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
 def row_of_estimate(
     point: DesignPoint, key: RowKey, estimate: Estimate, exact: Reference | None
 ) -> tuple[object, ...]:
-    """Return a row of measurements.csv, with an estimate and the exact value.
+    """Return a row of measurements.csv as a tuple of the values of `COLUMNS`.
 
     The exact value is left out unless its error is far below the standard error.
     """
@@ -149,7 +152,7 @@ def row_of_estimate(
 
 
 def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the part of a table of measurements that has the given rows.
+    """Return the lines of a table of measurements that are the given rows.
 
     The lines are in the order of the table.  Rows with the summary `DISTRIBUTION`,
     which are in no table, are ignored.

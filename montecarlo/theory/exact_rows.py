@@ -112,7 +112,7 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     >>> round(expected_row(1024, std=1.0, bias=7.43)["biased_weight"].value, 2)
     0.5
     >>> round(expected_row(8, std=1.0, mask="causal")["weight_max"].value, 2)
-    0.58
+    0.56
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)

@@ -96,7 +96,7 @@ def query_gradient_squared(
 def _average_along_query(
     d_k: int, n_keys: int, scale: float, n_points: int
 ) -> tuple[float, float]:
-    """Return E ‖J z‖² averaged over the length of the query, and its error.
+    """Return (E ‖J z‖² averaged over the length of the query, its error).
 
     It is `expect_along_query` for scores N(0, (scale |q|)²), averaged over |q| ~
     chi(d_k) at ``n_points`` quadrature points.

@@ -22,7 +22,7 @@ from montecarlo.attention.number_formats import (
     MOST_STEPS,
     NUMBER_FORMATS,
     SOFTMAXES,
-    combinations,
+    format_ways,
     most_weight_error,
     softmax_in,
     weight_error,
@@ -168,8 +168,8 @@ def test_quantities_of_a_row(row, overflow, distinct, error):
 
 def test_combinations():
     """Every format in every way, but for long sums that are emulated step by step."""
-    few = {(f.name, way) for f, way in combinations(MOST_STEPS)}
-    many = {(f.name, way) for f, way in combinations(MOST_STEPS + 1)}
+    few = {(f.name, way) for f, way in format_ways(MOST_STEPS)}
+    many = {(f.name, way) for f, way in format_ways(MOST_STEPS + 1)}
 
     assert few == {(name, way) for name in NUMBER_FORMATS for way in SOFTMAXES}
     emulated = {one.name for one in NUMBER_FORMATS.values() if one.native is None}

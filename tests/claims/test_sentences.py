@@ -18,7 +18,7 @@ from montecarlo.claims.judging import Judge, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome, decide_case
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.simulation import Evidence, exact_in, is_applicable
+from montecarlo.claims.simulation import Evidence, exact_of_case, is_applicable
 from montecarlo.claims.verdicts import Reason, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -98,7 +98,7 @@ def cases(check):
     found = {}
     for case in evidence.cases(check):
         points = evidence.points_by_case(check)[case]
-        known = exact_in(check, points, exact)
+        known = exact_of_case(check, points, exact)
         found[case] = points, region_of(check, case.d_k, case.n_keys, known)
     return found
 

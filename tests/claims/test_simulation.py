@@ -15,8 +15,8 @@ from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
     Evidence,
     cases_of,
-    estimate_in,
-    exact_in,
+    estimate_of_case,
+    exact_of_case,
     is_applicable,
     statistic_key,
 )
@@ -140,14 +140,14 @@ def test_exact_values_along_d_k_are_those_of_estimates():
     check = Check("score_variance", "slope_between", "value", low=0.0, domain=domain)
     (points,) = cases_of(check, GRID, ALL).values()
     assert [point.d_k for point in points] == [64, 256]
-    found = exact_in(check, points, lambda point, _: float(point.d_k) ** 1.5)
+    found = exact_of_case(check, points, lambda point, _: float(point.d_k) ** 1.5)
     assert found == pytest.approx(1.5)
 
     def estimates(point):
         value = Estimate(float(point.d_k) ** 1.5, 0.0, 2)
         return SimpleNamespace(estimate=lambda _: value)
 
-    assert estimate_in(check, points, estimates).value == pytest.approx(1.5)
+    assert estimate_of_case(check, points, estimates).value == pytest.approx(1.5)
 
 
 def test_rows_under_another_divisor_are_another_statistic():
@@ -192,7 +192,7 @@ def test_regions(check, region):
     assert points[0].d_k == 64
     assert case.n_keys == 128
 
-    known = exact_in(check, points, exact)
+    known = exact_of_case(check, points, exact)
     found = region_of(check, case.d_k, case.n_keys, known)
     assert found == pytest.approx(region)
 

@@ -8,7 +8,7 @@ import scipy.stats
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import (
-    Moments,
+    EstimateMoments,
     hall_quantile,
     interval_ends,
     jackknife_moments,
@@ -59,7 +59,7 @@ def test_undoing_skewness_inverts_halls_transformation(n, skewness):
 @pytest.mark.parametrize("n", [1, 2, 32, 128])
 def test_an_interval_is_one_of_many(skewness, n):
     """One estimate gets the interval that it gets among many."""
-    moments = Moments(*map(np.asarray, (1.5, 0.25, skewness)))
+    moments = EstimateMoments(*map(np.asarray, (1.5, 0.25, skewness)))
     for error_rate in (0.3, 0.025, 1e-6):
         low, high = mean_ends(moments, n, error_rate)
         found = Estimate(1.5, 0.25, n, skewness).ends(error_rate)

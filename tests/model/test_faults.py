@@ -49,7 +49,7 @@ def test_planted_faults_have_their_parts(faults):
     entries = D_K * (1.0 + SIZE * ("entries" in faults))
     for name in FAULTS:
         planted = entries * (SIZE * (name in faults) if name != "entries" else 1.0)
-        low, high = head.found[f"part_{name}"].interval(RATE)
+        low, high = head.estimates[f"part_{name}"].interval(RATE)
         assert low <= planted <= high, name
         assert high - low < 0.95 * SIZE * entries, name
     assert sum(head.shares.values()) == pytest.approx(1.0, rel=1e-12)

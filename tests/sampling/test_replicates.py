@@ -13,8 +13,8 @@ from montecarlo.attention.quantities import ROW_QUANTITIES
 from montecarlo.attention.rows import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
-    costly_rows,
-    query_rows,
+    n_costly_rows,
+    n_query_rows,
 )
 from montecarlo.estimation.summaries import columns_of, every_key
 from montecarlo.sampling import batches, replicates
@@ -176,9 +176,9 @@ def test_every_row_is_counted_once(point):
         every_column(point, ALL).counts, batch.counts, strict=True
     ):
         most = {
-            "jacobian_spectral": costly_rows(SPECTRAL_ROWS, point.n_keys),
-            "element_gradient": costly_rows(ELEMENT_ROWS, point.n_keys),
-            "gradient_query": query_rows(point.n_keys),
+            "jacobian_spectral": n_costly_rows(SPECTRAL_ROWS, point.n_keys),
+            "element_gradient": n_costly_rows(ELEMENT_ROWS, point.n_keys),
+            "gradient_query": n_query_rows(point.n_keys),
         }.get(name.partition("_saturated")[0], n_queries)
         values = n * min(most, n_queries)
         if ROW_QUANTITIES[name].given:

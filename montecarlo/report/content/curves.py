@@ -45,8 +45,10 @@ CURVES = {
     ),
 }
 CURVE_FILES = tuple(f"{FOLDER}/{name}.csv" for name in CURVES)
-#: Tables by kind of curve.
-Curves = Mapping[str, pd.DataFrame]
+#: Kind of curve, a key of `CURVES` -> its table, with a line for each point of a curve.
+CurveTables = Mapping[str, pd.DataFrame]
+#: Lines of a table, each a tuple with a value for every column.
+Lines = Iterator[tuple[object, ...]]
 
 #: Approximate number of points on a curve over attention rows.
 ROWS_BINS = 100
@@ -55,8 +57,10 @@ EXAMPLE_POINT = parse_point("gaussian", "gaussian", 64, 128)
 EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 
 
-def make_curves(results: StudyResults, training: TrainingView | None = None) -> Curves:
-    """Return the tables of curves for a study, by kind of curve as in `CURVES`.
+def make_curves(
+    results: StudyResults, training: TrainingView | None = None
+) -> CurveTables:
+    """Return the table of each kind of curve in `CURVES`, from the results of a study.
 
     Parameters
     ----------
@@ -64,7 +68,7 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
     training : TrainingView, optional
         Record of training; without it the table `TRAINING_START` is empty.
     """
-    lines: Mapping[str, Iterator[tuple[object, ...]]] = {
+    lines: Mapping[str, Lines] = {
         JACOBIAN_ROWS: row_distributions(results.distributions),
         EXAMPLE: example_weights(results.study.seed),
         TRAINING_START: training_lines(training) if training else iter(()),
@@ -75,22 +79,20 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
     }
 
 
-def row_distributions(
-    distributions: Mapping[Row, RowDistribution],
-) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of `JACOBIAN_ROWS`: distributions of the Jacobian norm.
+def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
+    """Yield the lines of the table `JACOBIAN_ROWS`: distributions of the Jacobian norm.
 
-    A line holds a bin edge, the share of attention rows whose norm is at most that
-    edge, and the standard error of the share between replicates.
+    A line holds design point and divisor, a bin edge, the share of attention rows whose
+    norm is at most that edge, and the standard error of the share between replicates.
     """
     for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
             numbers = rows.edges[at], rows.share[at], rows.error[at]
-            yield (*_names(point), point.n_keys, key.divisor, *map(float, numbers))
+            yield (*_point_key(point), point.n_keys, key.divisor, *map(float, numbers))
 
 
-def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of `EXAMPLE`: attention weights of ten sampled queries.
+def example_weights(seed: int) -> Lines:
+    """Yield the lines of the table `EXAMPLE`: weights of ten sampled queries.
 
     The weights are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
     sqrt(d_k).  Queries are ranked by their largest undivided weight and taken at even
@@ -105,18 +107,18 @@ def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
     for divisor in EXAMPLE_DIVISORS:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(EXAMPLE_POINT.d_k))
         for number, weight in enumerate(weights_in_order(rows).ravel().tolist()):
-            named = *_names(EXAMPLE_POINT), EXAMPLE_POINT.n_keys, divisor
+            named = *_point_key(EXAMPLE_POINT), EXAMPLE_POINT.n_keys, divisor
             yield *named, number, weight
 
 
-def _names(point: DesignPoint) -> tuple[str | int, ...]:
-    """Return what identifies a design point in curves: values of `_POINT` columns."""
+def _point_key(point: DesignPoint) -> tuple[str | int, ...]:
+    """Return the values of the columns `_POINT`, which identify a design point."""
     distribution_q, distribution_k, _, dependence, initialisation, _ = point.names
     names = distribution_q, distribution_k, dependence, initialisation or NONE
     return *names, point.d_k
 
 
-def write_curves(curves: Curves, folder: Path) -> None:
+def write_curves(curves: CurveTables, folder: Path) -> None:
     """Write each table of curves as a CSV file into the subfolder `FOLDER`.
 
     A table without lines becomes a file with a header alone.
@@ -126,8 +128,8 @@ def write_curves(curves: Curves, folder: Path) -> None:
         write_table(table, folder / FOLDER / f"{name}.csv")
 
 
-def read_curves(folder: Path) -> Curves:
-    """Read the tables that `write_curves` wrote into a folder, by kind of curve.
+def read_curves(folder: Path) -> CurveTables:
+    """Return the tables that `write_curves` wrote into a folder.
 
     Empty cells become missing values.
     """

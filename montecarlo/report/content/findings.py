@@ -38,7 +38,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.running import Study, points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
-from montecarlo.report.content.curves import Curves, read_curves
+from montecarlo.report.content.curves import CurveTables, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.sampling.design_points import DesignPoint
@@ -70,16 +70,20 @@ class FilledSentence(NamedTuple):
     checks: tuple[CheckOutcome, ...] = ()
 
 
-#: A sentence to put in a claim's place, and the line of arithmetic behind it.
+#: (sentence to put in a claim's place, line of arithmetic behind it).
 Correction = tuple[FilledSentence, FilledSentence]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The content of a results folder, and the catalogue that it was judged by."""
+    """The content of a results folder, and the catalogue that it was judged by.
+
+    A *claim* here is its outcome; its words are in the catalogue.  A *text* is one of
+    those that state claims, identified by its key.
+    """
 
     measurements: pd.DataFrame
-    curves: Curves
+    curves: CurveTables
     record: ClaimsRecord  # claims.json
     run: dict[str, Any]  # the content of run.json
     catalogue: Catalogue  # the words of the claims in the record
@@ -88,7 +92,7 @@ class Findings:
     selected: bool = False  # whether only a part of the judged claims is left
 
     def only(self, catalogue: Catalogue) -> "Findings":
-        """Return the findings with only the claims of ``catalogue``, a smaller one."""
+        """Return the findings for a smaller ``catalogue``: the claims in it alone."""
         chosen = {claim.id for claim in catalogue.claim}
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
@@ -96,7 +100,7 @@ class Findings:
 
     @property
     def own(self) -> bool:
-        """Whether the claims are from a user's file, not from the five texts."""
+        """Whether the claims are from a user's file, and not from the five texts."""
         return self.catalogue.language is not None
 
     @property
@@ -111,11 +115,11 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """Each verdict that occurs, with its number of claims."""
+        """(verdict, number of claims) for each verdict that occurs; see `Verdict`."""
         return self.count_verdicts(self.claims)
 
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
-        """Return each verdict that occurs, with its number of the given claims.
+        """Return (verdict, number of the given claims) for each verdict that occurs.
 
         Questions of readers, which are claims of no text, are not counted; all claims
         from a user's file are.
@@ -149,7 +153,7 @@ class Findings:
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return the words for an interpretation, or None if it is only a formula."""
+        """Return the words for an interpretation; None if it is shown as a formula."""
         entries = self.entry_of(claim).interpretation
         found = (one for one in entries if one.id == interpretation.id)
         return next((one.label or one.tested or None for one in found), None)
@@ -169,24 +173,25 @@ class Findings:
     def finding(
         self, claim: ClaimOutcome, *, short: bool = False
     ) -> FilledSentence | None:
-        """Return the first of a claim's finding sentences that holds, or None.
+        """Return the sentence that states the result on a claim; None if none holds.
 
-        With ``short``, its short form where the catalogue has one.
+        It is the first of the claim's findings that holds, with its numbers.  With
+        ``short``, its short form where the catalogue has one.
         """
         pairs = zip(claim.findings, self.entry_of(claim).finding, strict=True)
         said = (
-            _fill(one, (short and words.short) or words.text) for one, words in pairs
+            _filled(one, (short and words.short) or words.text) for one, words in pairs
         )
         return next(filter(None, said), None)
 
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
-        """Return the claims about a topic by line of its table: a tuple for each line.
+        """Return the claims in each line of a topic's table: a tuple for each line.
 
         Claims that restate the same claim share a line if they have the same verdict
         and reason; otherwise each has a line of its own.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
-        for name, claims in groupby(self.by_topic(topic), self._restated):
+        for name, claims in groupby(self.by_topic(topic), self._restated_id):
             group = tuple(claims)
             alike = len({(one.verdict, one.reason) for one in group}) == 1
             whole = alike and any(one.id == name for one in group)
@@ -194,38 +199,50 @@ class Findings:
         return found
 
     def restated_claim(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
-        """Return the claim of a table's line that its other claims restate."""
+        """Return the claim that the other claims in a line of a table restate.
+
+        ``line`` is one of `lines`; the only claim of a line is returned as it is.
+        """
         return next(
             one for one in line if self.entry_of(one).same is None or len(line) == 1
         )
 
     def correction(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the correction of a claim that fails in some text, or None."""
+        """Return the correction of a claim that fails in some text.
+
+        None if the claim fails in no text, or the catalogue has no correction that
+        holds.
+        """
         return self._replacement(claim) if Verdict.FAILS in claim.verdicts else None
 
     def clarification(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the clearer sentence for a claim that fails in no text, or None."""
+        """Return a clearer sentence for a claim that fails in no text.
+
+        None if it fails in some text, or the catalogue has no such sentence that holds.
+        """
         return None if Verdict.FAILS in claim.verdicts else self._replacement(claim)
 
     def _replacement(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the catalogue's replacement for a claim, or None.
+        """Return the sentence that the catalogue has in place of a claim.
 
-        None also if the replacement, or the line of arithmetic behind it, does not
-        hold.
+        None if it has none, or if the sentence does not hold.
         """
         words = self.entry_of(claim).right
         if words is None:
             return None
-        sentence = _fill(claim.right, words.text)
-        line = _fill(claim.right, words.arithmetic)
+        sentence = _filled(claim.right, words.text)
+        line = _filled(claim.right, words.arithmetic)
         return (sentence, line) if sentence and line else None
 
     def concession(self, claim: ClaimOutcome) -> FilledSentence | None:
-        """Return the sentence on what is right in a claim that fails, or None."""
+        """Return the sentence on what is right in a claim that fails.
+
+        None if the claim does not fail, or the catalogue has no sentence that holds.
+        """
         words = self.entry_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
-        return _fill(claim.concedes, words.text)
+        return _filled(claim.concedes, words.text)
 
     @property
     def changed(self) -> list[ClaimOutcome]:
@@ -237,9 +254,9 @@ class Findings:
     def confirmed(self) -> tuple[str, int, int] | None:
         """Agreement with a second run, whose seed is a hash of the catalogue.
 
-        The first eight hexadecimal digits of the catalogue's SHA-256, the number of
-        claims with the same verdict, and the number of all claims; None if the run was
-        of another catalogue or preset, or this report has only some claims.
+        (first eight hexadecimal digits of the catalogue's SHA-256, number of claims
+        with the same verdict, number of all claims).  None if the second run was of
+        another catalogue or preset, or this report has only some claims.
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
@@ -253,14 +270,14 @@ class Findings:
     def errors(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
         """What the texts get wrong, wholly or in part, one entry for each statement.
 
-        Each has the id of the claim, its verdict, the sentence, and (name, key) of the
-        texts.
+        An entry is (id of the claim, its verdict, the sentence that says what is wrong,
+        texts); each text is (name, key).
         """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
         found: list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]] = []
         for passage in self.catalogue.passage:
-            one = _fill(said.get(passage.id), passage.sentence.text)
+            one = _filled(said.get(passage.id), passage.sentence.text)
             texts = claims[passage.claim].texts if passage.claim in claims else {}
             keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
@@ -271,12 +288,15 @@ class Findings:
 
     @cached_property
     def passages(self) -> dict[str, list[FilledSentence]]:
-        """Sentences that hold and are about no single claim, by place on the page."""
+        """Place on the page -> sentences there that hold and are of no claim's table.
+
+        The places are those that the catalogue gives its passages.
+        """
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[FilledSentence]] = {}
         for outcome in self.record.passages:
             entry = entries[outcome.id]
-            if said := _fill(outcome, entry.sentence.text):
+            if said := _filled(outcome, entry.sentence.text):
                 found.setdefault(entry.place, []).append(said)
         return found
 
@@ -287,7 +307,7 @@ class Findings:
 
     @cached_property
     def names(self) -> dict[str, Words]:
-        """The name of each text by its key."""
+        """Key of each text -> its name."""
         return {text.key: text.name for text in self.catalogue.text}
 
     def texts(self) -> list[tuple[Words, str]]:
@@ -297,11 +317,11 @@ class Findings:
 
     @cached_property
     def _entries(self) -> dict[str, Claim]:
-        """The entries of the catalogue by the id of their claim."""
+        """Id of each claim -> its entry in the catalogue."""
         return {claim.id: claim for claim in self.catalogue.claim}
 
-    def _restated(self, claim: ClaimOutcome | Claim) -> str:
-        """Return the id of the claim that a claim restates, by default of itself."""
+    def _restated_id(self, claim: ClaimOutcome | Claim) -> str:
+        """Return the id of the claim that a claim restates; its own if it does not."""
         return self._entries[claim.id].same or claim.id
 
     @cached_property
@@ -314,19 +334,23 @@ class Findings:
         entries, topics = self.catalogue.claim, get_args(Topic)
         first: dict[str, int] = {}
         for number, one in enumerate(entries):
-            first.setdefault(self._restated(one), number)
+            first.setdefault(self._restated_id(one), number)
 
         def place(claim: Claim) -> tuple[bool, int, int, bool]:
-            """Return the sort key of a claim."""
+            """Return the sort key of a claim.
+
+            Whether only readers ask it, number of its topic, number of the first claim
+            that it restates or is restated by, whether it restates another.
+            """
             asked = not (self.own or claim.source)
-            group = first[self._restated(claim)]
+            group = first[self._restated_id(claim)]
             return asked, topics.index(claim.topic), group, claim.same is not None
 
         return sorted(entries, key=place)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The number on the page of each claim, by the id of the claim."""
+        """Id of each claim -> its number on the page."""
         entries = self._in_order
         said = [one.id for one in entries if self.own or one.source]
         asked = [one.id for one in entries if not (self.own or one.source)]
@@ -336,7 +360,7 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Read a results folder, and join it with the catalogue it was judged by.
+    """Return the content of a results folder, joined with the catalogue behind it.
 
     Parameters
     ----------
@@ -367,23 +391,26 @@ def read_results(
     )
 
 
-def _fill(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
-    """Return a sentence with the numbers of its outcome, or None unless it holds."""
+def _filled(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
+    """Return a sentence with the numbers of its outcome; None unless it holds.
+
+    ``text`` is the sentence with placeholders.
+    """
     if outcome is None or not outcome.holds:
         return None
     return FilledSentence(text, outcome.numbers, outcome.checks)
 
 
 def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
-    """Return the number of cases by outcome."""
+    """Return outcome -> number of cases that have it."""
     return Counter(str(case.outcome) for case in cases)
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the refuted cases without a single d_k, such as slopes.
+    """Return the cases that are exceptions to an interpretation, without a single d_k.
 
-    They are exceptions where another case of the interpretation is supported; else the
-    list is empty.
+    They are refuted, such as slopes over d_k, while another case of the interpretation
+    is supported; if none is, the list is empty.
     """
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
@@ -397,7 +424,7 @@ Ends = tuple[int, int] | None
 
 
 def check_columns(check: CheckOutcome) -> list[Ends]:
-    """Return the columns of the table of a check: ranges of d_k, ascending.
+    """Return the columns of the table of a check: ranges (low, high) of d_k, ascending.
 
     The list is ``[None]`` if no case has a d_k.
     """
@@ -405,10 +432,10 @@ def check_columns(check: CheckOutcome) -> list[Ends]:
 
 
 def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
-    """Return the lines of the table of a check, one for each setting.
+    """Return the lines of the table of a check: cases in one line differ in d_k alone.
 
-    A line is its first case, which names distribution and number of keys, and a case
-    for each of `check_columns`, None where there is no case.
+    A line is (its first case, which names distribution and number of keys; the case in
+    each of `check_columns`, None where there is no case).
     """
     found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
@@ -421,7 +448,7 @@ def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Return an HTML id for the table of a check, equal for equal tables."""
+    """Return an HTML id for the table of a check; equal tables have equal ids."""
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
         for c in check.cases
@@ -441,7 +468,7 @@ DECIDING = {
 
 
 def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
-    """Return the cases that decided the verdict on an interpretation, with checks.
+    """Return (check, case) for the cases that decided an interpretation's verdict.
 
     Where it holds, the supported case whose interval is nearest to an end of its
     region; where it fails, the refuted case with the smallest d_k and n; where it is
@@ -453,14 +480,14 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
         return sorted(pairs, key=lambda pair: _nearness(pair[1]))[:1]
     outcomes = DECIDING.get(interpretation.verdict, ())
     smallest = (
-        sorted(_placed_cases(interpretation, outcome), key=_size)[:1]
+        sorted(_placed_cases(interpretation, outcome), key=_sort_key)[:1]
         for outcome in outcomes
     )
     return [*chain.from_iterable(smallest)]
 
 
 def extreme_cases(check: CheckOutcome) -> list[Case]:
-    """Return the cases of a check with the lowest and the highest estimate.
+    """Return the cases of a check with the lowest and the highest estimate, in order.
 
     One case if all estimates are equal, none without estimates.
     """
@@ -482,8 +509,8 @@ def _placed_cases(
                 yield check, case
 
 
-def _size(pair: PlacedCase) -> tuple[int, int]:
-    """Return largest d_k and number of keys of a case, by which cases are sorted.
+def _sort_key(pair: PlacedCase) -> tuple[int, int]:
+    """Return the sort key of a case: (largest d_k, number of keys).
 
     Each is 0 where the case has none.
     """

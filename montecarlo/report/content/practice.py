@@ -39,7 +39,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def z(self) -> float:
-        """Deviation of the estimate from the exact value, in standard errors."""
+        """The estimate minus the exact value, in standard errors: a z score."""
         return (self.drawn - self.exact) / self.std_error
 
 
@@ -81,9 +81,9 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_change(self) -> float:
-        """Largest relative change of a softmax property between the two d_k.
+        """Largest relative change of any softmax property between the two d_k.
 
-        Rounded to 0.01.
+        A share, rounded to 0.01.
         """
         pairs = self.sizes["softmax"].values()
         changes = (abs(large.exact / small.exact - 1.0) for small, large in pairs)
@@ -91,12 +91,12 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def log_growth(self) -> float:
-        """Factor by which ln n grows from the fewer to the more keys."""
+        """Ratio of ln n for the larger number of keys to ln n for the smaller one."""
         return math.log(self.n_keys[1]) / math.log(self.n_keys[0])
 
     @property
     def z_scores(self) -> list[float]:
-        """Deviation of each estimate from its exact value, in standard errors."""
+        """Estimate minus exact value of every value, in standard errors: z scores."""
         return [one.z for one in self._values()]
 
     @property
@@ -121,5 +121,5 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def read_practice() -> Practice:
-    """Read the record practice.json that ships with the package."""
+    """Return the record practice.json that ships with the package."""
     return msgspec.json.decode(FILE.read_bytes(), type=Practice)

@@ -15,12 +15,13 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
 from montecarlo.study.table import find_rows
 
-#: Takes design points, and returns the rows that are read at them.
+#: Function: design points of a study -> the rows of measurements.csv that are read at
+#: them, each as (point, row key).
 Reader = Callable[[Sequence[DesignPoint]], Iterable[Row]]
 
 
 def no_rows(points: Sequence[DesignPoint]) -> Iterable[Row]:
-    """Return no rows: for figures and tables that do not read measurements.csv."""
+    """Return no rows: the `Reader` of figures that do not read measurements.csv."""
     del points
     return ()
 
@@ -48,10 +49,10 @@ def every_row(
     summaries: Iterable[str],
     divisors: Iterable[str],
 ) -> Iterator[Row]:
-    """Yield the rows of all combinations of arguments that can have an interval.
+    """Yield (point, row key) for all combinations of the arguments.
 
-    A row is left out if its distribution lacks the moments that the interval of its
-    quantity needs.
+    A row is left out if the distribution of its point lacks the moments that the
+    interval of its quantity needs.
     """
     keys = [RowKey(c, q, s) for q, s, c in product(quantities, summaries, divisors)]
     for point in points:
@@ -61,7 +62,7 @@ def every_row(
 
 
 def with_divisors(rows: Iterable[Row], divisors: Collection[str]) -> Iterator[Row]:
-    """Yield the rows whose divisor is in ``divisors``; of a ratio, both divisors."""
+    """Yield the rows whose divisor is in ``divisors``; of a ratio, both must be."""
     for point, key in rows:
         if set(key.divisor.split("/")) <= set(divisors):
             yield point, key

@@ -83,8 +83,8 @@ class TableCell(NamedTuple):
 class Table(NamedTuple):
     """A table of a page: columns, as LaTeX or names, and lines in ``rows``.
 
-    A line is its head (a size, a name or a tuple of these) and a cell for each column,
-    None where there is no estimate.
+    A line is (head, cells): the head is a size, a name or a tuple of these, and there
+    is a cell for each column, None where there is no estimate.
     """
 
     columns: tuple[str, ...]
@@ -98,7 +98,9 @@ def make_tables(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> dict[str, Table]:
-    """Return the tables of the pages by id; tables without lines are left out.
+    """Return the tables of the pages: id, a key of `TABLES`, -> table.
+
+    Tables without lines are left out.
 
     Parameters
     ----------
@@ -124,20 +126,20 @@ def make_tables(
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points that tables show: of many values of d_k, only some."""
+    """Return the points that tables over d_k show: of many values of d_k, only some."""
     sizes = thin_out(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
-def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of pairs that tables over d_k show."""
+def _of_pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points that tables over d_k show of pairs: Gaussian entries alone."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
-def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of attention rows that tables over d_k show.
+def _of_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points that tables over d_k show of attention rows.
 
-    All have the same number of keys, the nearest to `N_KEYS`.
+    Gaussian entries alone, and the number of keys that is nearest to `N_KEYS`.
     """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
@@ -160,7 +162,10 @@ class Columns(NamedTuple):
     keys: Sequence[RowKey]
 
     def name_rows(self, points: Sequence[DesignPoint]) -> Iterator[Row]:
-        """Return the rows of measurements.csv that the table reads at some points."""
+        """Yield (point, row key) of the rows of measurements.csv that the table reads.
+
+        ``points`` are those of the study.
+        """
         return product(self.choose(points), self.keys)
 
     def make(self, rows: pd.DataFrame) -> Table:
@@ -176,13 +181,13 @@ class Columns(NamedTuple):
 
 COLUMNS = {
     "variance": Columns(
-        _pairs, [RowKey(divisor, "score_variance", "value") for divisor in DIVISORS]
+        _of_pairs, [RowKey(divisor, "score_variance", "value") for divisor in DIVISORS]
     ),
     "weights": Columns(
-        _rows, [RowKey(divisor, "effective_keys", "mean") for divisor in DIVISORS]
+        _of_rows, [RowKey(divisor, "effective_keys", "mean") for divisor in DIVISORS]
     ),
     "gradients": Columns(
-        _rows,
+        _of_rows,
         [
             RowKey(divisor, "jacobian_frobenius", summary)
             for divisor in ("none", "sqrt")
@@ -196,7 +201,7 @@ COLUMNS = {
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
-    """Return the table of overflow probabilities of a score, by d_k and format."""
+    """Return the table of overflow probabilities of a score: d_k by number format."""
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
@@ -243,7 +248,7 @@ def audit_table(rows: pd.DataFrame) -> Table:
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
-    """Return the table cell of a line of measurements.csv or of a curve."""
+    """Return the table cell with the estimate of a line of measurements.csv."""
     error, reference = (
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
@@ -263,7 +268,10 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
-    """Return the table cells of lines, by the values of the named columns."""
+    """Return a table cell for each line of a table of measurements.
+
+    Its key is the tuple of the line's values in the named columns.
+    """
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
@@ -271,7 +279,10 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
-    """Return the lines of a table from cells with keys (size, column)."""
+    """Return the lines of a `Table`, one for each size that `thin_out` leaves, rising.
+
+    ``cells`` have keys (size, column); where a key is missing, the cell is None.
+    """
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
         for size in thin_out(sorted({int(size) for size, _ in cells}))
@@ -279,9 +290,9 @@ def _lines(
 
 
 def thin_out(sizes: list[int]) -> list[int]:
-    """Return every k-th size, so that about `MOST_ROWS` sizes remain at most.
+    """Return every k-th of the sizes, so that about `MOST_ROWS` remain at most.
 
-    k is such that `SENTENCE_D_K`, or else the last size, remains.
+    They are chosen such that `SENTENCE_D_K`, or else the last size, remains.
     """
     step = max(1, -(-len(sizes) // MOST_ROWS))
     kept = sizes.index(SENTENCE_D_K) if SENTENCE_D_K in sizes else len(sizes) - 1
@@ -348,7 +359,7 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Return the rows of measurements.csv that the table of divisors reads."""
+    """Yield (point, row key) of the rows that the table of divisors reads."""
     rows = gaussian_points(points, with_rows=True)
     one = [p for p in rows if (p.d_k, p.n_keys) == (SENTENCE_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
@@ -371,7 +382,7 @@ def divisor_table(rows: pd.DataFrame) -> Table:
     return Table(columns, lines, n_keys, d_k=d_k)
 
 
-#: Reader and maker of each table.
+#: Id of a table -> (function that names its rows, function that makes it of them).
 TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
     "audit": (name_audited, audit_table),
     **{name: (one.name_rows, one.make) for name, one in COLUMNS.items()},
@@ -384,15 +395,16 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that figures show: finite estimate and bounded interval.
+    """Return the lines of a table of estimates that figures show.
 
-    Figures draw no line across a missing row.
+    Estimate and both ends of the interval are finite.  Figures draw no line across a
+    missing one.
     """
     return table[has_bounded_interval(table)]
 
 
 def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Return for each row whether its estimate and interval are finite.
+    """Return for each line of a table whether its estimate and interval are finite.
 
     Both ends of the interval count.
     """
@@ -403,10 +415,10 @@ def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 def of_key_counts(
     points: Sequence[DesignPoint], preferred: Iterable[int], most: int
 ) -> list[DesignPoint]:
-    """Choose at most ``most`` numbers of keys, and return the points that have them.
+    """Return the points that have one of at most ``most`` numbers of keys.
 
-    A number of keys needs points at `FEWEST_POINTS` values of d_k at least.  Numbers in
-    ``preferred`` are chosen first, then the smallest.
+    Numbers in ``preferred`` are chosen first, then the smallest others.  Those are left
+    out that have points at fewer than `FEWEST_POINTS` values of d_k.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]

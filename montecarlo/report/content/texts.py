@@ -30,13 +30,15 @@ class TextGroup(NamedTuple):
 
 
 def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGroup]:
-    """Return the texts of a claim, grouped by sections, quantifiers and verdict.
+    """Return the texts that make a claim, grouped by where and how they make it.
+
+    Texts of a group have the same sections, quantifiers and verdict.
 
     Parameters
     ----------
     claim : ClaimOutcome
     names : mapping
-        Names of the texts, by key.
+        Key of each text -> its name.
     """
     by_text: dict[str, dict[str, dict[str, None]]] = {}
     for source in claim.sources:
@@ -55,14 +57,14 @@ def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGro
 
 
 def section_number(section: str) -> str:
-    """Return the number of a section in digits; a section's name as it is."""
+    """Return the number of a section in digits, ``2.1``; a section's name as it is."""
     return _NUMERALS.get(section, section)
 
 
 def part_of(source: Source) -> str:
-    """Return the part of a text that a source is in: a word or a section number.
+    """Return the part of a text that a source is in.
 
-    The words are ``introduction`` and ``summary``.
+    ``introduction``, ``summary``, or the number of the section.
     """
     if source.section in INTRODUCTION:
         return "introduction"
@@ -88,9 +90,10 @@ class Erratum(NamedTuple):
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
-    """Return the errata of the texts in some languages, in the catalogue's order.
+    """Return an erratum for each text in one of the languages that needs corrections.
 
-    A text without corrections has none, and neither have a user's own claims.
+    They are in the catalogue's order; there are none for a user's own claims.
+    ``languages`` are codes.
     """
     errata = []
     for text in findings.catalogue.text:
@@ -118,7 +121,7 @@ def compose_entries(
 
 
 def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
-    """Yield the assertions by which a text makes a claim, one for each verdict.
+    """Yield the assertions of a claim by one text, one for each verdict on its places.
 
     ``key`` is that of the text.
     """
@@ -132,5 +135,5 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
 
 
 def _position(place: Source) -> tuple[int, tuple[int, ...]]:
-    """Return the line and sentence numbers of a place, by which places are sorted."""
+    """Return the sort key of a place in a text: (line, numbers of sentences)."""
     return place.line, place.sentence

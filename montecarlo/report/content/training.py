@@ -63,7 +63,7 @@ class LanguageRecord:
 
 @cache
 def read_language(folder: Path = LANGUAGE_FOLDER) -> LanguageRecord:
-    """Read the record of the language model from a folder.
+    """Return the record of the language model that a folder has.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class ArmLine:
 
     @property
     def learned(self) -> int:
-        """Number of seeds that learn."""
+        """Number of seeds with which the arm learns."""
         return round(self.share[0] * self.seeds)
 
 
@@ -150,16 +150,16 @@ class LanguageView:
 
     @property
     def sizes(self) -> list[int]:
-        """The values of d_k of the runs, in rising order."""
+        """The values of d_k of the runs, ascending."""
         return sorted({line.d_k for line in self.lines})
 
     def count(self, arm: str) -> tuple[int, int]:
-        """Return the number of runs of an arm that learned, and of all its runs."""
+        """Return (number of runs of an arm that learned, number of all its runs)."""
         mine = [line.learned for line in self.lines if line.arm == arm]
         return sum(mine), self.seeds * len(mine)
 
     def steps_over_sqrt(self, arm: str) -> tuple[int, float]:
-        """Return the largest d_k, and an arm's median steps there over those of sqrt.
+        """Return (largest d_k, an arm's median steps there over those of sqrt).
 
         The ratio is NaN if a median is beyond the last step.
         """
@@ -194,7 +194,7 @@ class TrainingView:
     language: LanguageView | None = None
 
     def count(self, optimiser: str, arm: str) -> tuple[int, int]:
-        """Return the number of runs of an arm that learned, and of all its runs.
+        """Return (number of runs of an arm that learned, number of all its runs).
 
         Runs at all d_k count, with one optimiser.
         """
@@ -237,7 +237,7 @@ def view_training(
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
-            final_loss=_finite(float(runs["final_loss"].median())),
+            final_loss=_finite_or_none(float(runs["final_loss"].median())),
             gradient=float(record.by_case[optimiser, d_k][arm].median()),
         )
         lines.append(line)
@@ -289,7 +289,7 @@ def view_language(record: LanguageRecord) -> LanguageView:
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
             learned=int(np.isfinite(steps).sum()),
-            steps=_finite(float(steps.median())),
+            steps=_finite_or_none(float(steps.median())),
             held_out=(float(out.median()), float(out.min()), float(out.max())),
         )
         lines.append(line)
@@ -299,7 +299,9 @@ def view_language(record: LanguageRecord) -> LanguageView:
 
 
 def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
-    """Return the median number of steps and the ends of its 95 % interval.
+    """Return (median number of steps, low end, high end of its 95 % interval).
+
+    None in place of a number that is infinite: beyond the last step.
 
     Parameters
     ----------
@@ -307,13 +309,13 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
         Infinite for a run that never learned.
     """
     median = median_estimate(steps)
-    low, high = (_finite(end) for end in median.interval(POINTWISE))
-    return _finite(median.value), low, high
+    low, high = (_finite_or_none(end) for end in median.interval(POINTWISE))
+    return _finite_or_none(median.value), low, high
 
 
 @cache
 def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
-    """Return the share hits/n and the ends of its Clopper-Pearson 95 % interval."""
+    """Return (hits/n, low end, high end of its Clopper-Pearson 95 % interval)."""
     ends = clopper_pearson(hits, n, POINTWISE)
     return hits / n, ends.low, ends.high
 
@@ -323,13 +325,13 @@ def _round_up(value: float) -> float:
     return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     """Return the value, or None if it is infinite or NaN."""
     return value if math.isfinite(value) else None
 
 
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of the curve `TRAINING_START`: steps until an arm learned."""
+    """Yield the lines of the table `TRAINING_START`: steps until an arm learned."""
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
             named = line.d_k, line.optimiser, line.arm, summary, line.seeds

@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.files import draw as draw_figure
@@ -38,8 +38,8 @@ def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
 
 
-def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
-    """Draw the divisors of all heads by layer.
+def build_scales(scales: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of the divisors of all heads, by layer.
 
     Parameters
     ----------

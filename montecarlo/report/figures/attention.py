@@ -9,14 +9,14 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.curves import EXAMPLE, EXAMPLE_DIVISORS, Curves
+from montecarlo.report.content.curves import EXAMPLE, EXAMPLE_DIVISORS, CurveTables
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, SHADES, Look
 from montecarlo.report.figures.specs import Fact, FigureSpec
 
 Weights = NDArray[np.float64]
-#: Number of a shade, and its cells: line, first key, and the key after the last.
+#: (number of a shade, its cells); a cell is (line, first key, key after the last).
 Shaded = tuple[int, list[tuple[int, int, int]]]
 #: Weights at the limits of the shades.  They are cubes, since most weights are small:
 #: on a linear scale a weight of 1/128 would have the shade of 0.
@@ -27,8 +27,8 @@ MIDDLE = 0.5**3
 LINE = 0.88
 
 
-def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
-    """Yield each divisor and the sampled weights under it, (n_queries, n_keys)."""
+def example_weights(curves: CurveTables) -> Iterator[tuple[str, Weights]]:
+    """Yield (divisor, sampled weights under it), of shape (n_queries, n_keys)."""
     rows = curves[EXAMPLE].sort_values("weight_number")
     for divisor in EXAMPLE_DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)]
@@ -38,7 +38,7 @@ def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
 
 
 def shaded_cells(weights: Weights) -> Iterator[Shaded]:
-    """Yield each shade, an index into `SHADES`, and the cells that have it.
+    """Yield (shade, the cells that have it); a shade is an index into `SHADES`.
 
     A cell is (query, first key, key after the last): adjacent keys of one shade.
     """
@@ -51,12 +51,12 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
         yield one, list(cells)
 
 
-def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
-    """Return the map of sampled weights as SVG paths, for each divisor.
+def map_paths(curves: CurveTables) -> dict[str, list[tuple[float, str]]]:
+    """Return the map of sampled weights: divisor -> its SVG paths.
 
-    A path has a number in [0, 1], how dark its colour is.  The first path, with 0,
-    covers all cells.  A key is 1 wide; a query is a line of width 1 whose middle is at
-    its number.
+    A path is (how dark its colour is, from 0 to 1; its commands).  The first path, with
+    0, covers all cells.  A key is 1 wide; a query is a line of width 1 whose middle is
+    at its number.
     """
     maps = {}
     for name, weights in example_weights(curves):
@@ -75,10 +75,10 @@ def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
     return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
 
-def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
-    """Draw the sampled weights as a map, a panel for each divisor.
+def build_attention(_: DataFrame, curves: CurveTables) -> Picture | None:
+    """Return the figure of the sampled weights: a map, with a panel for each divisor.
 
-    Return None if the tables lack the data.
+    None if the tables lack the data.
     """
     drawn = list(example_weights(curves))
     if len(drawn) < len(EXAMPLE_DIVISORS):
@@ -109,7 +109,7 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
     axes.set(xlim=(0, n_keys), ylim=(n_queries, 0), xticks=(), yticks=())
 
 
-def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
+def pick_attention(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: mean largest weights in per cent.
 
     The means are over the sampled queries, for both divisors; with the sizes of the

@@ -7,7 +7,7 @@ import numpy as np
 from pandas import DataFrame
 
 from montecarlo.estimation.summaries import DISTRIBUTION
-from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
+from montecarlo.report.content.curves import JACOBIAN_ROWS, CurveTables
 from montecarlo.report.content.reading import every_row, gaussian_points
 from montecarlo.report.content.tables import (
     FEWEST_POINTS,
@@ -71,11 +71,11 @@ def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
 
 
-def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Draw the score variance against d_k, undivided and divided by sqrt(d_k).
+def build_variance(measurements: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of the score variance against d_k, undivided and divided.
 
-    Marks are estimates with intervals, lines are exact values.  Return None if the
-    tables lack the data.
+    Marks are estimates with intervals, lines are exact values.  None if the tables lack
+    the data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
@@ -101,7 +101,7 @@ def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
     return picture
 
 
-def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
+def pick_variances(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: score variances at a large d_k."""
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
@@ -152,10 +152,10 @@ def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
 
 
-def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Draw effective keys and saturated rows against d_k, a panel for each.
+def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of effective keys and saturated rows against d_k.
 
-    Return None if the tables lack the data.
+    With a panel for each.  None if the tables lack the data.
     """
     if with_interval(measurements).empty:
         return None
@@ -200,7 +200,7 @@ def _few_and_many(rows: DataFrame) -> bool:
     return bool(few and hardly)
 
 
-def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
+def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: effective keys, saturated rows.
 
     At `TYPICAL_D_K`: effective keys undivided and divided, and the undivided share of
@@ -262,9 +262,10 @@ def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def passed_on(d_k: int, n_keys: int = 128) -> float:
-    """Return the simulated ratio of what softmax passes on; NaN if there is none.
+    """Return the ratio of what softmax passes on, undivided over divided by sqrt(d_k).
 
-    Of the median query, undivided over divided by sqrt(d_k), from the explorer's table.
+    That is ‖KᵀJv‖ of the median query, simulated beforehand, from the explorer's table;
+    NaN for sizes that are not in it.
     """
     point = parse_point("gaussian", "gaussian", d_k, n_keys)
     known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
@@ -272,16 +273,16 @@ def passed_on(d_k: int, n_keys: int = 128) -> float:
 
 
 def simulated_ratios(n_keys: int, most: float) -> list[tuple[int, float]]:
-    """Return d_k up to ``most`` and their `passed_on`; empty if one is not known."""
+    """Return (d_k, `passed_on`) for the d_k up to ``most``; empty if one is unknown."""
     sizes = [d_k for d_k in simulated_table()["d_k"] if LEAST_D_K <= d_k <= most]
     ratios = [passed_on(d_k, n_keys) for d_k in sizes]
     return [] if np.isnan(ratios).any() else [*zip(sizes, ratios, strict=True)]
 
 
-def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Draw the ratio of gradients against d_k, a line for each number of keys.
+def build_passed_on(measurements: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of the ratio of gradients against d_k.
 
-    Return None if the tables lack the data.
+    With a line for each number of keys.  None if the tables lack the data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
@@ -325,7 +326,7 @@ def _falls(rows: DataFrame) -> bool:
     return bool(falls and rises and table.min().min() < 1.0)
 
 
-def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
+def pick_passed_on(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: two ratios of gradients.
 
     The ratios are at `TYPICAL_D_K` and at `MOST_D_K`, for the fewest keys with a line.
@@ -383,10 +384,10 @@ def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(rows, [JACOBIAN], [DISTRIBUTION], DIVISORS)
 
 
-def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
-    """Draw histograms of ‖J‖_F over attention rows, by number of keys.
+def build_jacobians(_: DataFrame, curves: CurveTables) -> Picture | None:
+    """Return the figure of histograms of ‖J‖_F over attention rows.
 
-    Return None if the tables lack the data.
+    With a panel for each number of keys.  None if the tables lack the data.
     """
     rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))
@@ -423,7 +424,7 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
+def pick_rows(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: medians of ‖J‖_F over rows.
 
     For both divisors, with the fewest keys.

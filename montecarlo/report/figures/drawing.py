@@ -83,7 +83,10 @@ def house_style(theme: str = "light") -> Iterator[None]:
 
 
 class Text(NamedTuple):
-    """A line of text with its place: points from the left and from the top."""
+    """A line of text with its place in a figure: points from the left and the top.
+
+    ``anchor`` is that of SVG: the place is the start, middle or end of the line.
+    """
 
     runs: list[Run]
     x: float
@@ -102,7 +105,10 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Labels one below the other, each wrapped to a width in points."""
+    """Labels one below the other at a place in a figure, each wrapped to a width.
+
+    ``x``, ``y`` and ``width`` are in points, from the left and the top of the figure.
+    """
 
     parts: Sequence[Part]
     x: float
@@ -112,7 +118,7 @@ class Block(NamedTuple):
     up: bool = False  # whether y is that of the last line: the block grows upwards
 
     def text_lines(self, language: Language) -> Iterator[Text]:
-        """Yield the lines of the block in a language, with their places."""
+        """Yield the lines of text of the block in a language, with their places."""
         lines = [
             (runs, part)
             for part in self.parts
@@ -134,7 +140,7 @@ class Layout(NamedTuple):
     width: float = WIDTH
 
     def text_lines(self, language: Language) -> list[Text]:
-        """Return all lines of the figure in a language, with their places."""
+        """Return all lines of text of the figure in a language, with their places."""
         return [line for block in self.blocks for line in block.text_lines(language)]
 
 
@@ -195,7 +201,10 @@ class Panel:
     notes: list[Note] = field(default_factory=list)
 
     def above(self, *, bold: bool) -> list[Part]:
-        """Return the labels above the axes: the title, and the label of the y axis."""
+        """Return the labels above the axes: the title, and the label of the y axis.
+
+        ``bold`` says whether the title is bold.
+        """
         title = [Part(self.title, bold=bold)] if self.title else []
         return [*title, Part(self.y, MUTED if title else INK)] if self.y else title
 
@@ -252,9 +261,9 @@ class Picture:
                 panel.x = x if x and lowest else panel.x
 
     def lay_out(self) -> Layout:
-        """Place the panels, draw the legend's swatches, and return where text goes.
+        """Place the panels, draw the legend's swatches, and return the layout of text.
 
-        The layout has all text, also the tick labels, which matplotlib does not draw.
+        It has all text, also the tick labels, which matplotlib does not draw.
         """
         blocks: list[Block] = []
         y = MARGIN
@@ -301,7 +310,7 @@ class Picture:
         return Layout(full, blocks)
 
     def _place_keys(self, top: float) -> Iterator[tuple[Key, float, float]]:
-        """Yield each entry of the legend with the x, y of its left middle, in points.
+        """Yield (entry of the legend, x, y of its left middle, in points).
 
         ``top`` is the upper edge of the legend.
         """
@@ -352,7 +361,10 @@ def grid(
 
 
 def _height(parts: Sequence[Part], width: float) -> float:
-    """Return the height in points of labels in the language with the most lines."""
+    """Return the height in points of labels one below the other, of given width.
+
+    That in the language with the most lines.
+    """
     return LINE * sum(
         most_lines(part.label, SIZE, width, bold=part.bold) for part in parts
     )
@@ -368,7 +380,7 @@ def _text_blocks(
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
-        """Return points from the left and from the top for data coordinates x, y."""
+        """Return data coordinates x, y as points from the left and from the top."""
         across, up = (axes.transScale + axes.transLimits).transform((x, y))
         return left + across * (right - left), top + (1.0 - up) * height
 
@@ -385,7 +397,7 @@ def _text_blocks(
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
-    """Yield the position, in data coordinates, and the label of each visible tick."""
+    """Yield (position in data coordinates, label) of each visible tick of an axis."""
     side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
     if not axis.get_tick_params().get(side, True):
         return
@@ -419,7 +431,7 @@ def spread_labels(
 
 
 def letters(n: int) -> list[str]:
-    """Return the marks of n panels: (a), (b) and so on."""
+    """Return the names of n panels as a list: ``(a)``, ``(b)`` and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 
@@ -565,5 +577,8 @@ def percent(axes: Axes) -> None:
 
 
 def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
-    """Return the legend's entries for the looks whose names are among ``names``."""
+    """Return the entries of a legend for the looks whose names are in ``names``.
+
+    In the order of ``looks``.
+    """
     return [Key(look.label, look) for look in keep_looks(looks, names).values()]

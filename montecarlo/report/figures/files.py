@@ -17,7 +17,7 @@ from matplotlib.font_manager import findSystemFonts, fontManager
 from pandas import DataFrame
 
 from montecarlo.errors import InputError
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Text, house_style
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
 from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
@@ -54,7 +54,7 @@ class Drawing(NamedTuple):
     layout: Layout
 
     def svg_in(self, language: Language) -> str:
-        """Return the figure as SVG text with the words of a language."""
+        """Return the figure as the text of an SVG, with its words in a language."""
         text = "".join(map(_text_element, self.layout.text_lines(language)))
         fonts = ",".join(FONTS[one] for one in ("", language.code) if one in FONTS)
         style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
@@ -63,13 +63,14 @@ class Drawing(NamedTuple):
         return svg.replace("</svg>", f"{text}</svg>")
 
 
-def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing | None:
-    """Draw a figure for light and dark pages; return None if it lacks data.
+def draw(spec: FigureSpec, rows: DataFrame, curves: CurveTables) -> Drawing | None:
+    """Return a figure as it is drawn for light and dark pages; None if it lacks data.
 
-    The background is transparent, and equal tables give equal bytes.
+    ``rows`` are those of measurements.csv that it reads.  The background is
+    transparent, and equal tables give equal bytes.
     """
     with house_style():
-        picture = spec.build(measurements, curves)
+        picture = spec.build(rows, curves)
         return _to_drawing(picture, picture.lay_out()) if picture else None
 
 
@@ -88,7 +89,7 @@ def _to_drawing(
 
 def draw_files(
     spec: FigureSpec,
-    tables: tuple[DataFrame, Curves],
+    tables: tuple[DataFrame, CurveTables],
     formats: Sequence[str],
     languages: Sequence[Language],
     theme: str | None = None,
@@ -98,7 +99,7 @@ def draw_files(
     Parameters
     ----------
     spec : FigureSpec
-    tables : (DataFrame, Curves)
+    tables : (DataFrame, CurveTables)
         Rows of measurements.csv that the figure reads, and all curves.
     formats : sequence of str
         Of `FORMATS`.
@@ -139,7 +140,7 @@ def draw_files(
 
 
 def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
-    """Replace the text in a matplotlib figure by that of a language."""
+    """Replace all text in a matplotlib figure by the labels in a language."""
     for text in [*picture.figure.texts]:
         text.remove()
     fonts = [FONT, *drawn_fonts(language)]
@@ -163,7 +164,9 @@ def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
 
 
 def drawn_fonts(language: Language) -> list[str]:
-    """Return a list with the extra font of a language for PDF and PNG, or [].
+    """Return the font that a language needs in PDF and PNG, as a list of one name.
+
+    The list is empty for languages with Latin letters.
 
     Raises
     ------
@@ -187,7 +190,7 @@ def drawn_fonts(language: Language) -> list[str]:
 
 
 def _read_new_fonts() -> None:
-    """Make fonts known to matplotlib that were installed after it listed fonts."""
+    """Tell matplotlib about fonts that were installed after it listed all fonts."""
     listed = {font.fname for font in fontManager.ttflist}
     for path in sorted({*findSystemFonts()} - listed):
         with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
@@ -224,7 +227,7 @@ def _text_element(line: Text) -> str:
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
-    """Return an SVG of matplotlib in a smaller, equivalent form, in one line.
+    """Return an SVG of matplotlib in a smaller form with the same picture, in one line.
 
     Parameters
     ----------

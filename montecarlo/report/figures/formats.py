@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.summaries import RowKey, has_row
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.content.reading import gaussian_points
 from montecarlo.report.content.tables import N_KEYS, nearest, with_interval
 from montecarlo.report.figures.drawing import RIGHT, WITHIN, Note, Picture
@@ -62,21 +62,21 @@ def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def shown_rows(measurements: DataFrame) -> DataFrame:
-    """Return the lines that have a bar: undivided, in the format of the figure.
+    """Return the lines of measurements.csv that have a bar: one for each softmax.
 
-    A line for each way of softmax.
+    Undivided, in the number format of the figure.
     """
     rows = with_interval(measurements)
     rows = rows[rows["number_format"].eq(SHOWN) & rows["divisor"].eq("none")]
     return rows.set_index("softmax").reindex([*WAYS]).dropna(subset="estimate")
 
 
-def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Draw the share of rows that overflow, a bar for each way of softmax.
+def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of the share of rows that overflow: a bar for each softmax.
 
     A sentence says the shares in other formats.  The headline states the result if
     nearly all rows overflow with nothing subtracted, hardly any otherwise, and none in
-    other formats or divided.  Return None if the table lacks the rows.
+    other formats or divided.  None if the table lacks the rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
@@ -107,7 +107,7 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     return picture
 
 
-def pick_overflows(measurements: DataFrame, _: Curves) -> Fact | None:
+def pick_overflows(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: shares of rows that overflow.
 
     Undivided, in per cent, without and with the largest score subtracted.

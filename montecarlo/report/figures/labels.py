@@ -41,7 +41,7 @@ class Label(NamedTuple):
     symbol: str = ""
 
     def text_in(self, language: Language) -> str:
-        """Return the label as text in a language; formulas are between dollar signs."""
+        """Return the label as text in a language, formulas between dollar signs."""
         words = language.translate(self.words) if self.words else ""
         words, symbol = words.replace("%%", "%"), f"${self.symbol}$"
         if "%(symbol)s" in words:
@@ -86,7 +86,8 @@ _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 def formula_runs(latex: str) -> list[Run]:
     """Return a LaTeX formula as runs: pieces of text, each in one style.
 
-    Only the part of LaTeX that the symbols of figures use is known.
+    Such as an italic d and a subscript k for ``d_k``.  Only the part of LaTeX is known
+    that the symbols of figures use.
 
     Raises
     ------
@@ -183,7 +184,7 @@ _PIECE = re.compile(
 
 @lru_cache(maxsize=4096)
 def _advance(sign: str, *, bold: bool, italic: bool) -> float:
-    """Return the width of a character as a multiple of the font's size."""
+    """Return the width of a character as a multiple of the font's size, in `FONT`."""
     if unicodedata.east_asian_width(sign) in {"W", "F"}:
         return 1.0
     if unicodedata.combining(sign):
@@ -221,7 +222,7 @@ def break_lines(
 
 @lru_cache(maxsize=1)
 def every_language() -> tuple[Language, ...]:
-    """Return all languages of reports; a figure leaves room for each."""
+    """Return all languages of reports, cached; a figure leaves room for each."""
     return tuple(read_language(code) for code in LANGUAGES)
 
 

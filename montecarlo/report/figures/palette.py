@@ -28,7 +28,7 @@ OPEN, ASSUMED, CLAIMED = "mc:open", "mc:assumed", "mc:claimed"
 #: page.  INK is legible on the first half, PAGE on the second.
 SHADES = tuple(f"mc:shade{number}" for number in range(10))
 
-#: Name of a colour to its values on light and on dark pages.
+#: Name of a colour -> (its value on light pages, its value on dark pages).
 _COLOURS = {
     INK: ("#1b1f24", "#e6e8eb"),
     MUTED: ("#6b7280", "#9aa3ad"),
@@ -97,7 +97,7 @@ class Look:
 
     @property
     def mark(self) -> dict[str, Any]:
-        """Arguments of matplotlib for the colour and mark of the series."""
+        """Arguments of matplotlib's `plot` for colour and mark of a series, by name."""
         return {
             "color": self.colour,
             "marker": self.marker,

@@ -8,17 +8,18 @@ from typing import Literal, get_args
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.content.reading import Reader, no_rows
 from montecarlo.report.content.tables import nearest
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 
-#: Takes rows of measurements.csv and curves; None if they lack the figure's data.
-Builder = Callable[[DataFrame, Curves], Picture | None]
-#: Numbers of caption and alternative text, by the names of their placeholders.
+#: Function: (rows of measurements.csv, curves) -> figure; None if they lack its data.
+Builder = Callable[[DataFrame, CurveTables], Picture | None]
+#: Name of a placeholder in caption and alternative text -> its number.
 Fact = Mapping[str, float]
-FactPicker = Callable[[DataFrame, Curves], Fact | None]
+#: Function: (rows of measurements.csv, curves) -> numbers; None if they lack the data.
+FactPicker = Callable[[DataFrame, CurveTables], Fact | None]
 #: Sections with figures, in the order of a page: the answer, the topics, the method.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -30,12 +31,12 @@ OF_KEYS = message("%(symbol)s keys")
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """A figure of the report.
+    """Definition of a figure of the report: what it reads, how it is drawn, its words.
 
     Its functions are defined in modules, so that workers can import them.  Caption and
-    alternative text are messages with placeholders for the numbers of ``fact``;
-    ``NAME_error`` decides how many digits of ``NAME`` are shown.  A figure whose fact
-    is None is left out.
+    alternative text are messages with placeholders for the numbers that ``fact``
+    returns; ``NAME_error`` decides how many digits of ``NAME`` are shown.  A figure is
+    left out if ``fact`` returns None.
     """
 
     id: str  # its name in pages and file names
@@ -49,7 +50,7 @@ class FigureSpec:
     fact: FactPicker | None = None
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
-        """Return the numbers of a caption as texts, from ``write(number, error)``.
+        """Return the numbers of a caption as texts: name -> ``write(number, error)``.
 
         ``fact`` has the numbers by name, and ``NAME_error`` for some of them.
         """
@@ -62,10 +63,10 @@ class FigureSpec:
 
 
 def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
-    """Return the numbers of a caption from the first lines of two tables.
+    """Return the numbers of a caption, from the first lines of two tables.
 
-    They are the estimates ``first`` and ``second``, their standard errors if finite,
-    and the given sizes.
+    ``first`` and ``second`` are the estimates, ``first_error`` and ``second_error``
+    their standard errors if finite; further ones are the given sizes.
     """
     fact = {name: float(size) for name, size in sizes.items()}
     for name, rows in (("first", first), ("second", second)):
@@ -89,5 +90,5 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
 
 
 def at_nearest(rows: DataFrame, column: str, target: float) -> DataFrame:
-    """Return the lines in which a column has the value nearest to ``target``."""
+    """Return the lines of a table in which a column is nearest to ``target``."""
     return rows[rows[column].eq(nearest(rows[column].dropna(), target) or 0)]

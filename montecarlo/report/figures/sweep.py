@@ -117,7 +117,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
         for spare in panels[len(parts) :]:
             spare.remove()
         for one, (quantity, summary, rows) in zip(panels, parts, strict=False):
-            _plot(one, rows, x, looks)
+            _plot_panel(one, rows, x, looks)
             words = plain_words(QUANTITIES[quantity].words)
             if summary not in {"mean", "value"}:
                 words += f", {summary_words(summary)}"
@@ -153,8 +153,11 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
     return frame
 
 
-def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
-    """Draw a panel's series, with logarithmic axes for wide ranges of values."""
+def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
+    """Draw the series of a panel, with logarithmic axes for wide ranges of values.
+
+    ``looks`` maps labels of series to their looks.
+    """
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
@@ -177,7 +180,7 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
 
 
 def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
-    """Yield the parts of the label of a series, such as ``n = 128``.
+    """Yield the parts of the label of a series, each such as ``n = 128``.
 
     ``names`` are the columns that differ between series; ``row`` is any line of one.
     """

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.claims.training import STEPS as MOST_STEPS
-from montecarlo.report.content.curves import TRAINING_START, Curves
+from montecarlo.report.content.curves import TRAINING_START, CurveTables
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -50,10 +50,10 @@ ASKED = message("Steps to learn")
 SLOWER = 1.334
 
 
-def build_training(_: DataFrame, curves: Curves) -> Picture | None:
-    """Draw the steps until arms learn against d_k, a panel for each optimiser.
+def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
+    """Return the figure of the steps until arms learn against d_k.
 
-    Return None if the tables lack the data.
+    With a panel for each optimiser.  None if the tables lack the data.
     """
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
@@ -104,7 +104,7 @@ def _is_answered(rows: DataFrame) -> bool:
 def _plot_steps(
     axes: Axes, rows: DataFrame, look: Look, lane: int
 ) -> tuple[float, float]:
-    """Draw the median steps of an arm with intervals; return y, x of the last mark.
+    """Draw the median steps of an arm with intervals; return (y, x) of the last mark.
 
     Medians beyond the last step are marks above it, in the arm's own ``lane``.
     """
@@ -130,7 +130,7 @@ def _plot_steps(
     return float(median.fillna(MOST_STEPS).iloc[-1]), float(median.index[-1])
 
 
-def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
+def pick_steps(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: median steps of two arms.
 
     Undivided and divided by sqrt(d_k), for gradient descent at the largest d_k.

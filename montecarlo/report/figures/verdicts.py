@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -52,10 +52,10 @@ ASKED = message("How the claims of each text fared")
 
 
 def with_verdicts(
-    curves: Curves,
+    curves: CurveTables,
     claims: Sequence[ClaimOutcome],
     names: Mapping[str, Words] | None = None,
-) -> Curves:
+) -> CurveTables:
     """Return the curves with a further table: verdicts by text and claim.
 
     Columns are ``text`` (key), ``name`` (from ``names``, otherwise a letter and the
@@ -74,8 +74,8 @@ def with_verdicts(
     return {**curves, CURVE: added.assign(name=added["text"].map(called))}
 
 
-def count_parts(curves: Curves) -> DataFrame:
-    """Return the number of claims by text (rows) and verdict (columns), of a curve.
+def count_parts(curves: CurveTables) -> DataFrame:
+    """Return the number of claims as a table: a row for each text, columns verdicts.
 
     The text with the most kinds of verdicts comes first, since its bar has the labels.
     """
@@ -88,11 +88,10 @@ def count_parts(curves: Curves) -> DataFrame:
     return counts.loc[kinds.index]
 
 
-def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
-    """Draw the verdicts on each text's claims as a bar, divided by verdict.
+def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
+    """Return the figure of the verdicts on each text's claims: a bar, in parts.
 
-    The headline states the result if it is true for each text.  Return None without
-    claims.
+    The headline states the result if it is true for each text.  None without claims.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -131,7 +130,7 @@ def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
 def place_words(
     starts: "pd.Series[float]", parts: Sequence[str]
 ) -> dict[str, tuple[float, int]]:
-    """Return x in points and the row, 0 or 1, of each verdict's label.
+    """Return verdict -> (x of its label in points, row of the label, 0 or 1).
 
     ``starts`` are where the verdicts' parts of a bar start, as shares of its length.
     """
@@ -147,7 +146,7 @@ def place_words(
     return places
 
 
-def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
+def count_claims(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: claims, in all and by verdict."""
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
@@ -190,7 +189,7 @@ CASE_LOOKS = {
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
 ) -> list[tuple[str, str, CheckOutcome]]:
-    """Return claim id, interpretation id and check of each panel of the figure."""
+    """Return (claim id, interpretation id, check) for each panel of the figure."""
     found = [
         (claim.id, interpretation.id, check)
         for claim in claims
@@ -227,10 +226,10 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
     return table if table.empty else table.fillna({"low": -np.inf, "high": np.inf})
 
 
-def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
-    """Draw estimates, intervals and equivalence region, a panel for each check.
+def build_cases(cases: DataFrame, _: CurveTables) -> Picture | None:
+    """Return the figure of estimates, intervals and equivalence regions of checks.
 
-    Return None if the tables lack the data.
+    With a panel for each check.  None if the tables lack the data.
     """
     if cases.empty:
         return None

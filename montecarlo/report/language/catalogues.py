@@ -39,12 +39,13 @@ class Language:
         return _number_format(self.code)
 
     def translate(self, message: str) -> str:
-        """Return the translation of an English message, or the message without one."""
+        """Return the translation of an English message; without one, the message."""
         return self.messages.get(message, message)
 
     def markup(self, message: str) -> Markup:
-        """Return the translation of a message as HTML, marked if it is in English.
+        """Return the translation of a message as HTML.
 
+        Without a translation it is in English, and marked with ``lang="en"``.
         Messages themselves contain no markup: see `translation_fault`.
         """
         if self.code == SOURCE or message in self.messages:
@@ -68,7 +69,7 @@ class Language:
 
 _number_format = lru_cache(lambda code: NumberFormat(Locale.parse(code)))
 SOURCE = "en"
-#: Code to BCP 47 tag and to the name in the language itself.
+#: Code -> (BCP 47 tag, name in the language itself).
 LANGUAGES = {
     "en": ("en", "English"),
     "de": ("de", "Deutsch"),
@@ -98,7 +99,10 @@ def read_language(code: str) -> Language:
 
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
-    """Return the valid translations in a catalogue's content, by English message."""
+    """Return English message -> translation, for the valid ones of a catalogue.
+
+    ``content`` is that of the .po file of the language with a ``code``.
+    """
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
     return {
         str(message.id): str(message.string)
@@ -115,7 +119,7 @@ _KEPT = {
 
 
 def translation_fault(message: Message) -> str | None:
-    """Return why the translation of a message is invalid, or None if it is valid.
+    """Return the reason why the translation of a message is invalid; None if valid.
 
     A valid translation is not empty or fuzzy, contains no markup, and has each
     placeholder and formula of its source as often as the source.
@@ -154,7 +158,7 @@ def localise(language: Language, latex: str) -> str:
 
 
 def brace(written: str) -> str:
-    """Return a number as LaTeX, with braces around the signs between its digits."""
+    """Return a written number as LaTeX: ``1{,}5``, with braces around its signs."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 

@@ -116,7 +116,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     """
 
     def replace(piece: re.Match[str]) -> str:
-        """Return the HTML for a matched formula or escaped dollar sign."""
+        """Return the HTML for a matched formula, tag or escaped dollar sign."""
         if piece["stray"]:
             raise InputError(f"a dollar must have a partner in {str(text)!r}")
         if piece["formula"] is None:
@@ -139,9 +139,9 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
 
 
 def _join_punctuation(match: re.Match[str]) -> str:
-    """Return a formula in a span without line breaks if punctuation adjoins it.
+    """Return a matched formula with the punctuation that adjoins it.
 
-    The match has the formula with its punctuation.
+    If there is any, they are in a span in which lines do not break.
     """
     signs = match[1] or match[2]
     return f'<span class="kept">{match[0]}</span>' if signs else match[0]

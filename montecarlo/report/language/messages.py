@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return the names of the files or entries that use each message, by message."""
+    """Return message -> names of the files or entries that use it, for all messages."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
@@ -61,7 +61,7 @@ def source_messages() -> dict[str, list[str]]:
 
 
 def _extract(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield each message in the files of a folder with the name of its file."""
+    """Yield (message, name of its file) for each message in the files of a folder."""
     found = extract_from_dir(folder, EXTRACTORS, {}, KEYWORDS)
     for file, _, message, *_ in sorted(found, key=lambda one: one[:2]):
         # of a call with several arguments, the message is the first

@@ -45,11 +45,11 @@ class Layout(NamedTuple):
     decimals: int
 
     def mantissa(self, value: float) -> Decimal:
-        """Return a number divided by the layout's power of ten, exactly."""
+        """Return a number divided by the power of ten of the layout, not rounded."""
         return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return a number rounded to the layout's decimals, the value that is shown."""
+        """Return the number that is shown: rounded to the decimals of the layout."""
         mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
         return mantissa.scaleb(self.exponent)
 
@@ -68,7 +68,7 @@ def round_decimal(
 
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
-    """Return how a number with a standard error is written.
+    """Return the layout of a number with a standard error.
 
     From `SMALL` to `LARGE` the exponent is 0, otherwise that of the larger of value and
     error.  Decimals are those of two significant digits of the error; without an error
@@ -95,11 +95,11 @@ def lay_out(value: float, error: float | None = None) -> Layout:
 def shared_error(
     low: float | None, high: float | None, region: tuple[float | None, ...]
 ) -> float | None:
-    """Return the error that decides the digits of an interval and its region.
+    """Return the error from which the digits of an interval and its region follow.
 
-    It is the largest one with which each end of the interval, rounded outwards,
-    compares with the ends of the equivalence region as it does exactly.  None if an end
-    of the interval is open.
+    `lay_out` takes it as a standard error.  It is the largest one with which each end
+    of the interval, rounded outwards, compares with the ends of the equivalence region
+    as it does exactly.  None if an end of the interval is open (None).
     """
     if low is None or high is None:
         return None
@@ -115,10 +115,10 @@ def shared_error(
 def error_showing_nonzero(
     value: float, error: float, region: tuple[float | None, ...], rounding: str
 ) -> float:
-    """Return an error for the digits of an interval's end: a nonzero end is not 0.
+    """Return an error for `lay_out` with which a nonzero end is not shown as 0.
 
-    It is the given error, or else a tenth of the end.  ``value`` is the end, ``region``
-    the equivalence region.
+    It is the given error, or else a tenth of the end.  ``value`` is the end of an
+    interval, ``region`` the equivalence region, ``rounding`` that of `decimal`.
     """
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
@@ -144,7 +144,7 @@ def _same_sides(
 
 @lru_cache(maxsize=CACHED)
 def error_of_end(end: float, error: float | None) -> float | None:
-    """Return the error that decides the digits of a region's end.
+    """Return the error from which the digits of a region's end follow, for `lay_out`.
 
     None for an end that four decimals show exactly, otherwise ``error``.
     """
@@ -160,7 +160,7 @@ class NumberFormat:
 
     @cached_property
     def signs(self) -> dict[int, str]:
-        """Table for `str.translate`: point, comma and minus to the language's signs."""
+        """Table for `str.translate`: point, comma and minus -> the language's signs."""
         point, comma = get_decimal_symbol(self.locale), get_group_symbol(self.locale)
         return str.maketrans({".": point, ",": comma, "-": MINUS})
 
@@ -247,7 +247,8 @@ class NumberFormat:
     ) -> Markup:
         """Return a number, or number ± error, as HTML in a layout.
 
-        ``raws`` are one or two exact values.
+        ``raws`` are the exact values: the number, and perhaps its error.  ``row`` is
+        its row id in measurements.csv, or empty.
         """
         exponent, decimals = layout
         elements = []
@@ -317,7 +318,7 @@ class NumberFormat:
     def bound(self, low: float | None, high: float | None) -> Markup:
         """Return an interval as HTML, or ≤ or ≥ its only end, rounded outwards.
 
-        The end has two significant digits.
+        An open end is None; a single end has two significant digits.
         """
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
@@ -353,15 +354,16 @@ class NumberFormat:
 
 
 def _markup(written: str) -> Markup:
-    """Return HTML that this module has made, marked as safe."""
+    """Return a text that is HTML already as `Markup`, which is not escaped again."""
     return Markup(written)  # noqa: S704 - digits, our own elements, names of rows
 
 
 def _data(
     value: float, written: str, row: str, exponent: int = 0, *, percent: bool = False
 ) -> str:
-    """Return an HTML ``data`` element with exact value, row id and power of ten.
+    """Return an HTML ``data`` element: a written number, and its exact value.
 
+    Row id and power of ten are attributes, too.
     A page has thousands of them, so attributes are without quotes, which HTML allows.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
@@ -374,6 +376,6 @@ def _data(
 
 
 def _power(exponent: int) -> str:
-    """Return a power of ten as HTML, or "" for the exponent 0."""
+    """Return ``×10`` with an exponent as HTML; empty for the exponent 0."""
     written = str(exponent).replace("-", MINUS)
     return f"<span class=power>×10<sup>{written}</sup></span>" if exponent else ""

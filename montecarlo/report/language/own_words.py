@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from montecarlo.claims.catalogue import read_own_catalogue, within
+from montecarlo.claims.catalogue import at_place, read_own_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
@@ -19,15 +19,16 @@ from montecarlo.report.language.formulas import prose
 #: Name of the copy of the user's file in the folder of a report.
 OWN_FILE = "claims.toml"
 
-#: A message, or a user's text by code of the language.
+#: A message to be translated, or a user's text: code of a language -> wording.
 Shown = str | dict[str, str]
 
 
 def words_by_language(words: Words, language: str | None) -> Shown:
-    """Return a text of a catalogue: a message, or its wordings by language code.
+    """Return a text of a catalogue as pages take it: a message, or its wordings.
 
-    ``language`` is `Catalogue.language`: None if texts are messages.  Otherwise it is
-    the language of a plain string, and the first of several wordings.
+    ``language`` is `Catalogue.language`.  If it is None, texts are messages, and are
+    returned as they are.  Otherwise the result is a dict, code of a language ->
+    wording; a plain string is in ``language``, which comes first.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}
@@ -36,9 +37,9 @@ def words_by_language(words: Words, language: str | None) -> Shown:
 
 
 def choose_text(words: dict[str, str], code: str) -> tuple[str, str]:
-    """Return (language code, text) of the wording for ``code``, or of the first.
+    """Return (language code, text) of the wording in a language, else of the first.
 
-    ``words`` has wordings by language code.
+    ``words`` maps codes of languages to wordings, ``code`` is that of the language.
     """
     return (code, words[code]) if code in words else next(iter(words.items()))
 
@@ -69,11 +70,11 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
         unknown, or a formula is malformed.
     """
     catalogue, content = read_own_catalogue(path)
-    with within(f"{path.name}, field language"):
+    with at_place(f"{path.name}, field language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
         own = words_by_language(words, catalogue.language)
         for code, text in own.items() if isinstance(own, dict) else ():
-            with within(f"{path.name}: {place}, field {code}"):
+            with at_place(f"{path.name}: {place}, field {code}"):
                 typeset_own_words(code, text)
     return catalogue, content

@@ -34,13 +34,13 @@ def quote(result: Measurement, language: Language, command: str) -> str:
         Reproduces the estimate; empty if no command does.
     """
     say = partial(_translate, language)
-    sentences = [_estimate(result, language)]
+    sentences = [_estimate_sentence(result, language)]
     if result.reference is not None:
         digits = min(result.digits / 100.0, abs(result.reference) / 1e3)
         error = max(digits, result.reference_error or 0.0)
         exact = language.numbers.plain(result.reference, error)
         sentences.append(say("The exact theoretical value is %(exact)s.", exact=exact))
-    parts = BETWEEN.get(language.code, "; ").join(_setting(result, language))
+    parts = BETWEEN.get(language.code, "; ").join(_setting_parts(result, language))
     sentences.append(say("Setting: %(parts)s.", parts=parts))
     if command:
         sentences.append(say("Reproduce it with: `%(command)s`.", command=command))
@@ -52,9 +52,9 @@ def quote(result: Measurement, language: Language, command: str) -> str:
 
 
 def read_citation() -> dict[str, str]:
-    """Return how to cite the package: authors, title, version, year by name.
+    """Return what a citation of the package needs: authors, title, version, year.
 
-    They are read from CITATION.cff.
+    A dict of these names, read from CITATION.cff.
     """
     paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
     text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
@@ -69,28 +69,28 @@ def read_citation() -> dict[str, str]:
 
 
 def quantity_words(quantity: Quantity) -> str:
-    """Return the message that names a quantity, a threshold in it as placeholder."""
+    """Return the message that names a quantity; a threshold in it is a placeholder."""
     threshold = SATURATED.get(quantity.given or quantity.name)
     return quantity.words.replace(f"{threshold}$", "%(threshold)s$")
 
 
 def _translate(language: Language, message: str, **values: str) -> str:
-    """Return the translation of a message, with values for its placeholders."""
+    """Return the translation of a message as text, with values for its placeholders."""
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
 
-def _estimate(result: Measurement, language: Language) -> str:
+def _estimate_sentence(result: Measurement, language: Language) -> str:
     """Return the sentence about the estimate and its interval.
 
     The label stands before a colon, so that no grammar depends on it.
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Return a number as text, with the digits that the estimate has."""
+        """Return a number as text with as many digits as the estimate has."""
         return language.numbers.plain(value, result.digits, rounding)
 
-    say = partial(_translate, language, label=_label(result, language))
+    say = partial(_translate, language, label=_quantity_label(result, language))
     if math.isnan(result.estimate):
         return say("%(label)s: the sample does not determine an estimate.")
     value = number(result.estimate)
@@ -126,7 +126,7 @@ def _estimate(result: Measurement, language: Language) -> str:
     )
 
 
-def _label(result: Measurement, language: Language) -> str:
+def _quantity_label(result: Measurement, language: Language) -> str:
     """Return the words for quantity and summary, with a capital letter."""
     say, quantity = partial(_translate, language), QUANTITIES[result.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
@@ -154,10 +154,11 @@ def _label(result: Measurement, language: Language) -> str:
     return say("%(quantity)s (%(summary)s)", quantity=words, summary=summary)
 
 
-def _premises(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
-    """Yield the words for dependence, initialisation, normalisation and mask.
+def _premise_words(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
+    """Yield words for each of dependence, initialisation, normalisation and mask.
 
-    Only for those that the design point has.  ``say`` translates a message.
+    Those that the design point does not have are left out.  ``say`` translates a
+    message.
     """
     if result.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=result.dependence)
@@ -169,7 +170,7 @@ def _premises(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
         yield say("mask: `%(name)s`", name=result.mask)
 
 
-def _setting(result: Measurement, language: Language) -> Iterator[str]:
+def _setting_parts(result: Measurement, language: Language) -> Iterator[str]:
     """Yield the parts of the sentence on the setting, from d_k to replicates."""
     say = partial(_translate, language)
     yield f"$d_k = {result.d_k}$"
@@ -193,7 +194,7 @@ def _setting(result: Measurement, language: Language) -> Iterator[str]:
         yield say("unscaled scores")
     elif QUANTITIES[result.quantity].divided:
         yield say("divisor of the scores: $%(divisor)s$", divisor=over)
-    yield from _premises(result, say)
+    yield from _premise_words(result, say)
     if result.number_format != "float64":
         yield say(
             "number format of the weights: `%(name)s`, softmax: `%(softmax)s`",

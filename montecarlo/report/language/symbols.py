@@ -16,7 +16,7 @@ _ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 
 
 def summary_symbol(summary: str) -> str:
-    """Return the LaTeX symbol of a summary: E for a mean, Q for a quantile."""
+    """Return the LaTeX operator of a summary: E for a mean, Q_p for a quantile."""
     if summary in _ENDS:
         return _ENDS[summary]
     level = quantile_level(summary)
@@ -24,7 +24,7 @@ def summary_symbol(summary: str) -> str:
 
 
 def divisor_symbol(divisor: str) -> str:
-    """Return the divisor with a given name or formula as LaTeX."""
+    """Return the LaTeX of a divisor, given by its name or formula."""
     return parse_divisor(divisor).symbol
 
 
@@ -55,9 +55,9 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return the LaTeX of an estimate from a record of long runs.
+    """Return the LaTeX of the estimate of a recorded quantity; see `RECORDED`.
 
-    A ratio of divisors stands within the summary.
+    A ratio of divisors stands within the summary: it is formed for each seed.
     """
     known = RECORDED[quantity]
     compared = [
@@ -105,7 +105,7 @@ def check_formula(check: Check) -> str:
 
 
 def level_formula(level: Level | float | str | None) -> str:
-    """Return the bound or expected value of a check as LaTeX, or "" for None."""
+    """Return the LaTeX of a bound or expected value of a check; empty for None."""
     if level is None:
         return ""
     if not isinstance(level, Level):
@@ -124,7 +124,7 @@ def level_formula(level: Level | float | str | None) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return a number as LaTeX: six digits, and a power of ten if needed."""
+    """Return the LaTeX of a number: six digits, and a power of ten if needed."""
     mantissa, _, exponent = f"{value:.6g}".partition("e")
     if not exponent:
         return mantissa

@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from montecarlo.claims.checks import Words
-from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.reading import read_rows, with_divisors
 from montecarlo.report.content.tables import TABLES as DATA_TABLES
@@ -36,9 +36,9 @@ from montecarlo.study.folder import write_text
 from montecarlo.study.presets import ERROR_RATE, PRESETS
 from montecarlo.study.rows import Row
 
-#: A figure, and the tables that it is drawn from.
-Drawing = tuple[FigureSpec, tuple[pd.DataFrame, Curves]]
-#: Does the same as ``map``, possibly on workers.
+#: (figure, tables that it is drawn from).
+Drawing = tuple[FigureSpec, tuple[pd.DataFrame, CurveTables]]
+#: Function that does the same as ``map``, possibly on workers.
 Spread = Callable[..., Iterable[Any]]
 
 
@@ -59,7 +59,7 @@ class Contents:
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
-        """The number of each figure and of each table: ``figures``, ``tables`` by id.
+        """``figures`` and ``tables`` -> id of each -> its number on pages, from 1.
 
         Numbers run through the report and then its evidence page, so that a number
         refers to the same figure on both pages and in every language.
@@ -76,7 +76,7 @@ class Contents:
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
 
         def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
-            """Return the number of each id: from 1, in the order of the sections."""
+            """Return id -> number, from 1 in the order of sections."""
             found = (
                 name
                 for order in orders
@@ -96,7 +96,7 @@ class Contents:
 
     @property
     def case_panels(self) -> list[tuple[Words, str]]:
-        """Sentence and LaTeX formula for each panel of the figure of checks.
+        """(sentence, LaTeX formula) for each panel of the figure of checks.
 
         The sentence is that of the claim or, if it has several interpretations, that of
         the interpretation.
@@ -129,10 +129,10 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return the ids of the figures in each section of a page.
+    """Return section -> ids of its figures, for a page in the order of its sections.
 
-    The page is the report, or its evidence page.  A report of a user's ``own`` claims
-    has one page, with all figures.
+    The page is the report with ``on_report``, else its evidence page.  A report of a
+    user's ``own`` claims has one page, with all figures.
     """
     shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
@@ -144,7 +144,7 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
 def page_rows(
     points: Sequence[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that figures and tables read.
+    """Yield (point, row key) of all rows that the figures and tables of pages read.
 
     ``points`` and ``divisors`` are those of the study.
     """
@@ -163,7 +163,7 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     spread: Spread = map,
     adaptive: bool = True,
 ) -> Contents:
-    """Return what the pages of a report show; draw its figures, write their files.
+    """Return what the pages of a report show, after drawing its figures.
 
     Parameters
     ----------
@@ -218,9 +218,10 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
 
 
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
-    """Return the path of a figure's file in a report, with the language's code.
+    """Return the path of a figure's file in a report, such as ``figures/variance.svg``.
 
-    Files of the first language have no code.
+    ``code`` is that of the language, which the names of files in other languages than
+    the first have.
     """
     return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 

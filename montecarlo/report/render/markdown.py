@@ -53,7 +53,7 @@ _SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
 
 
 def read_html(text: str) -> Tag:
-    """Return HTML of the package's templates as a tree, for `to_markdown`.
+    """Return HTML of the package's templates as a tree of elements, for `to_markdown`.
 
     Elements that posts do not need are removed, and text outside of paragraphs gets
     paragraphs.
@@ -213,22 +213,22 @@ class _Converter(MarkdownConverter):
 
 
 def _name_block(block: str, name: object) -> str:
-    """Return a block of Markdown with an anchor before it, if it has an id.
+    """Return a block of Markdown with an anchor before it.
 
-    ``name`` is the id, or None.
+    ``name`` is the id of the block; with None there is no anchor.
     """
     return f'<a id="{name}"></a>\n\n{block}' if name else block
 
 
 def _escape_start(match: re.Match[str]) -> str:
-    """Return the matched beginning of a paragraph, escaped to start no other block."""
+    """Return the matched beginning of a paragraph, escaped as it would start a list."""
     return f"{match[1]}\\" if match[1] else f"&#{ord(match[2])};"
 
 
 def _protect_token(match: re.Match[str]) -> str:
-    """Return the matched command or character of a formula, safe from Markdown.
+    """Return LaTeX for a matched part of a formula that Markdown does not change.
 
-    Parsers of Markdown leave the result alone.
+    The part is a command or a character that a Markdown parser may interpret.
     """
     taken = match[0]
     if taken in _SAME:
@@ -239,7 +239,7 @@ def _protect_token(match: re.Match[str]) -> str:
 
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
-    """Return the report in a language as a post: the text of a Markdown file."""
+    """Return the text of a Markdown file: the report in a language, as a post."""
     page = render("report", contents, language, quotable=True)
     link = partial(link_in_post, code=language.code, languages=contents.languages)
     return to_markdown(read_html(page), link)
@@ -248,9 +248,10 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
 def link_in_post(
     address: str, code: str = SOURCE, languages: Sequence[str] = (SOURCE,)
 ) -> str:
-    """Return the address in a post for an address on a page of HTML.
+    """Return the address in a Markdown post for an address on an HTML page.
 
-    Figures become their files, HTML pages their Markdown files.
+    Figures become their files, HTML pages their Markdown files.  ``code`` is the
+    language of the post, ``languages`` are those of the report.
     """
     if address.startswith("#figure-"):
         return figure_file(address.removeprefix("#figure-"), code, languages)

@@ -81,7 +81,7 @@ def render(
     quotable: bool = False,
     **values: object,
 ) -> str:
-    """Return the text of a page, HTML in a language.
+    """Return a page as the text of an HTML file, in a language.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def render(
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the environment in which Jinja renders templates, cached.
+    """Return Jinja's environment, cached: its templates, filters and settings.
 
     Values are escaped; undefined names are errors.
     """
@@ -171,13 +171,13 @@ def stylesheet() -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Return a page's content security policy, given its style and script."""
+    """Return the content security policy of a page, from its style and its script."""
     allowed = f"'{source_hash(script)}'" if script else "'none'"
     return POLICY.format(style=source_hash(style), script=allowed)
 
 
 def source_hash(source: str) -> str:
-    """Return the hash by which a content security policy allows a style or script."""
+    """Return the hash of a style or script, as content security policies write it."""
     digest = hashlib.sha256(source.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -185,7 +185,7 @@ def source_hash(source: str) -> str:
 def functions_for(
     language: Language, own_language: str | None = None, *, quotable: bool = False
 ) -> dict[str, Callable[..., object]]:
-    """Return the functions, by name in templates, that depend on the language.
+    """Return the functions that templates call for a language: name -> function.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def functions_for(
     typeset = partial(typeset_sentence, language, own_language)
 
     def say(message: str, /, **values: object) -> Markup:
-        """Return the translation of a message as HTML, with values and formulas."""
+        """Return the translation of a message as HTML, with its values and formulas."""
         if values:
             return _localised_prose(language, language.say(message, **values))
         if message not in bare:
@@ -307,9 +307,9 @@ def _plain_words(language: Language, own_language: str | None, words: Words) -> 
 def _other_language(
     language: Language, own_language: str | None, words: Words
 ) -> tuple[str, str] | None:
-    """Return tag and name of the language of a text, if it is not the page's.
+    """Return (tag, name) of the language of a text; None if it is the page's.
 
-    Otherwise None.  ``own_language`` is that of `typeset_sentence`.
+    ``own_language`` is that of `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if not isinstance(text, dict):
@@ -320,5 +320,5 @@ def _other_language(
 
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
-    """Return a text with its formulas as MathML, numbers in a language's format."""
+    """Return a text as HTML: formulas as MathML, numbers in a language's format."""
     return prose(text, partial(localise, language))
