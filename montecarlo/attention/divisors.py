@@ -156,7 +156,7 @@ class Divisor:
 
     @property
     def symbol(self) -> str:
-        """Formula as LaTeX, with numbers rounded to six digits."""
+        r"""Formula as LaTeX, with numbers rounded to six digits: ``2\,d_k^{0.6}``."""
         tex = self.text.replace("*", r"\,")
         tex = tex.replace("ln(n)^", r"(\ln n)^").replace("ln(n)", r"\ln n")
         tex = re.sub(r"\^([-\d.e]+)", r"^{\1}", tex)

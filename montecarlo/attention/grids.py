@@ -62,9 +62,9 @@ class LogGrid:
 
     @property
     def _end_bins(self) -> Array:
-        """Number of bins up to each of ``ends``, that of zero not counted.
+        """Number of bins from the first of ``ends`` to each, that of zero not counted.
 
-        Shape (n_ends,); the first is 0.
+        Shape (n_ends,), ascending; the first is 0.
         """
         widths = np.diff(self.ends) * self.per_decade
         return np.concatenate([np.zeros(1), np.cumsum(widths).round()])
@@ -81,14 +81,18 @@ class LogGrid:
 
     @property
     def _half(self) -> float:
-        """Bin index of the value top/2, with a fraction if that is inside a bin.
+        """Position of top/2 on the scale of bin indices, fractional within a bin.
 
-        Only for a finite top.
+        Above it, bins are by the distance to the top.  Only for a finite top.
         """
         return float(np.interp(math.log10(0.5 * self.top), self.ends, self._end_bins))
 
     def bins(self, values: Array) -> Bins:
-        """Return the bin index of each value: integers from 0 to ``n_bins - 1``."""
+        """Return the bin index of each value: integers from 0 to ``n_bins - 1``.
+
+        The result has the shape of ``values``.  A value on an edge is counted in the
+        bin that is nearer to 0.
+        """
         sizes = np.abs(values) if self.signed else values
         with np.errstate(divide="ignore", invalid="ignore"):
             place = np.asarray(np.interp(np.log10(sizes), self.ends, self._end_bins))

@@ -196,7 +196,10 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
 
 
 def _sum_in(values: Array, number_format: NumberFormat) -> Array:
-    """Return the sums along the last axis, every partial sum rounded to a format."""
+    """Return the sums along the last axis, every partial sum rounded to a format.
+
+    ``values`` has the shape (..., n_keys), the result (...).
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if number_format.native is not None:
             # accumulate adds in order and rounds each partial sum; sum does not
@@ -225,9 +228,9 @@ def n_compared_rows(n_queries: int, n_keys: int) -> int:
 def format_ways(n_keys: int) -> list[tuple[NumberFormat, str]]:
     """Return the pairs (number format, way of softmax) that are computed for n keys.
 
-    A way is one of `SOFTMAXES`.  All pairs of `NUMBER_FORMATS` and `SOFTMAXES`, except
-    that for more than `MOST_STEPS` keys those are left out whose sums are emulated term
-    by term.
+    Such as (float16, ``naive``).  A way is one of `SOFTMAXES`.  All pairs of
+    `NUMBER_FORMATS` and `SOFTMAXES`, except that for more than `MOST_STEPS` keys those
+    are left out whose sums are emulated term by term.
     """
     return [
         (number_format, softmax)
@@ -294,6 +297,8 @@ def weight_error(weights: Array, exact: Array) -> Array:
 
 def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) -> float:
     """Return an upper bound of the `weight_error` of a row of ``n_keys`` keys.
+
+    ``softmax`` is one of `SOFTMAXES`.
 
     Notes
     -----

@@ -199,7 +199,10 @@ def _quantity(
     """
 
     def add(function: Callable[..., Array]) -> Quantity:
-        """Return the quantity of a function, after adding it to the table."""
+        """Make a function a `Quantity` with these ``fields``, and add it to `_TABLE`.
+
+        Return the quantity, which takes the place of the function.
+        """
         name, summary = function.__name__, (function.__doc__ or "").partition("\n")[0]
         summary = summary.removesuffix(".")
         if summary[1:2].islower():  # a word, and no name such as KL or Q
@@ -223,8 +226,9 @@ _formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
 def _variance(means: PairMeans, variable: str) -> Array:
     """Return the variance of the entries of q or k, or of the scores s.
 
-    ``variable`` is ``"q"``, ``"k"`` or ``"s"``.  An array of the shape of
-    those in ``means``.
+    ``variable`` is ``"q"``, ``"k"`` or ``"s"``: the result is the mean square less the
+    squared mean, which ``means`` has under ``"q2"`` and ``"q"``.  An array of the shape
+    of those in ``means``.
     """
     return means[f"{variable}2"] - means[variable] ** 2
 
@@ -438,8 +442,10 @@ def output_variance(block: RowBlock) -> Array:
 def output_std(block: RowBlock) -> Array:
     """Standard deviation of an entry of the output: root of its mean variance.
 
-    For one row, the root of the sum of its squared weights; shape (n_replicates,
-    n_rows).  Tables have the root of the mean over rows instead, by ``root_of``.
+    For independent values of variance 1 and the weights p of a row, the variance of an
+    entry of the output is Σ p² (`output_variance`).  Returned is sqrt(Σ p²) for each
+    row, shape (n_replicates, n_rows).  The mean in tables is not the mean of these
+    roots but the root of the mean of Σ p² over rows: see ``root_of``.
     """
     return np.sqrt(softmax.inverse_participation(block.sums))
 
@@ -606,7 +612,7 @@ def _is_saturated(threshold: float, block: RowBlock) -> Array:
 
 
 def _at_least(threshold: float) -> str:
-    """Return the LaTeX condition that a largest weight is at least ``threshold``."""
+    r"""Return the LaTeX of a condition on the largest weight: ``p_{\max} \ge 0.9``."""
     return rf"p_{{\max}} \ge {threshold}"
 
 
