@@ -37,7 +37,10 @@ DIVISOR_SECONDS = 3e-5
 
 
 def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
-    """Return the approximate time of one replicate on one core, in seconds."""
+    """Return the approximate time of one replicate on one core, in seconds.
+
+    ``n_divisors`` is the number of divisors under which rows are evaluated.
+    """
     n_queries, n_keys = point.shape
     scores = n_queries * n_keys
     q, k = point.distribution_q.family, point.distribution_k.family
@@ -99,6 +102,8 @@ TAIL_ARRAYS = 4
 
 def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     """Return the approximate memory of one replicate in bytes.
+
+    ``n_divisors`` is the number of divisors under which rows are evaluated.
 
     Notes
     -----

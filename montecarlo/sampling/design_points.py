@@ -183,7 +183,7 @@ class Initialisation:
 
     @property
     def name(self) -> str:
-        """Canonical name, with the parameters sorted."""
+        """Canonical name: ``init(kind=lecun_normal,norm=rms,shape=head,width=512)``."""
         return (
             f"init(kind={self.kind},norm={self.norm},shape={self.shape},"
             f"width={self.width})"
@@ -322,7 +322,8 @@ class DesignPoint:
     def names(self) -> tuple[str, str, str, str, str, str]:
         """Names of the parts of the point, the first columns of the tables.
 
-        Distributions of q and k, normalisation, dependence, initialisation and mask.
+        Distributions of q and k, normalisation, dependence, initialisation and mask:
+        ``("gaussian", "gaussian", "none", "none", "", "causal")``.
         """
         return (
             self.distribution_q.name,
@@ -335,7 +336,10 @@ class DesignPoint:
 
     @property
     def label(self) -> str:
-        """Names of the distributions of q and k as text; one name if they are equal."""
+        """Names of the distributions of q and k as text; one name if they are equal.
+
+        Such as ``gaussian``, or ``gaussian * laplace``.
+        """
         q, k = self.distribution_q.name, self.distribution_k.name
         return k if q == k else f"{q} * {k}"
 
@@ -376,8 +380,10 @@ class DesignPoint:
     def name(self) -> str:
         """Canonical name, from which random streams are derived.
 
-        It says law and setup for distribution and initialisation, since other words
-        would give other draws.
+        Such as
+        ``law_q=gaussian;law_k=gaussian;dependence=none;setup=;d_k=64;n_keys=128``.  It
+        says law and setup for distribution and initialisation, since other words would
+        give other draws.
         """
         design = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
@@ -497,7 +503,7 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
 def _seed_words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
     """Return the entropy of ``SeedSequence(seed, spawn_key=child)`` as 32-bit words.
 
-    With an array of words, `SeedSequence` takes a third of the time.
+    One array, shape (n_words,): with it `SeedSequence` takes a third of the time.
     """
     own = [seed >> shift & 0xFFFFFFFF for shift in range(0, seed.bit_length(), 32)]
     padding = [0] * (POOL - len(own))

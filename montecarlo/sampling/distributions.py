@@ -300,9 +300,10 @@ def parse_distribution(name: str) -> Distribution:
 def _require_known(
     base: str, given: Mapping[str, float], known: Collection[str]
 ) -> None:
-    """Refuse parameters of a known name, and names that are nearly right, with a hint.
+    """Raise `InputError` for parameters of a known name, or a nearly right name.
 
-    ``given`` are parameters besides mean and std, of which only SciPy's have any.
+    ``given`` are parameters besides mean and std, of which only SciPy's have any.  A
+    nearly right name is one of SciPy without ``scipy.``, which the message suggests.
     """
     if base in known and given:
         raise InputError(
@@ -439,8 +440,9 @@ def _require_moments(
 ) -> None:
     """Raise `InputError` if draws lack the stated mean or variance.
 
-    Also if they depend on anything but the generator.  ``draw`` returns draws that are
-    standardised by ``mean`` and ``std``.
+    Also if they depend on anything but the generator.  ``draw`` returns draws of the
+    sampler ``name``, standardised by ``mean`` and ``std``.  The variance is checked
+    only if ``kurtosis`` is finite.
     """
     values = _require_generator(name, draw)
     n = values.size
@@ -460,14 +462,18 @@ def _require_moments(
 def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
     """Return draws, shape (n_draws,), that depend on nothing but their generator.
 
-    Raise `InputError` if they depend on anything else.  Equal generators must give
-    equal draws.  For several different generators, the number of positions at which all
-    draws coincide must be consistent with the probability with which values coincide.
+    Raise `InputError`, about the sampler ``name``, if they depend on anything else.
+    Equal generators must give equal draws.  For several different generators, the
+    number of positions at which all draws coincide must be consistent with the
+    probability with which values coincide.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
-        """Return draws of n generators with the seeds 0 to n - 1, a row for each."""
+        """Return ``draw(rng, shape)`` for generators with the seeds 0 to n - 1.
+
+        One row, flattened, for each: shape (n, size of ``shape``).
+        """
         generators = map(np.random.default_rng, range(n))
         return np.stack([draw(rng, shape).ravel() for rng in generators])
 
@@ -569,7 +575,11 @@ def _standardise_scipy(
 def _draw_scipy(
     name: str, parameters: Mapping[str, float], rng: Generator, shape: tuple[int, ...]
 ) -> ArrayLike:
-    """Return draws of a distribution of SciPy, not standardised."""
+    """Return draws of a distribution of SciPy, not standardised.
+
+    ``name`` is that in SciPy, such as ``gamma``, ``parameters`` are its shape
+    parameters.
+    """
     from scipy import stats
 
     family: Any = getattr(stats, name)

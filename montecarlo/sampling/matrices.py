@@ -61,7 +61,11 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
         copy = stream(seed, point, index, "copy")
 
     def draw_keys(start: int, stop: int) -> Floats:
-        """Return the keys start to stop - 1, shape (stop - start, d_k)."""
+        """Draw the keys start to stop - 1 from ``rng_k``, shape (stop - start, d_k).
+
+        Calls must be in the order of ``start``, without gaps.  Keys depend on the
+        queries in ``standard`` if the point says so, and are scaled and normalised.
+        """
         k = distribution.draw(rng_k, (stop - start, d_k))
         matching = standard[start:stop]
         if dependence != INDEPENDENT and len(matching):

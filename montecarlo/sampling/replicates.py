@@ -90,8 +90,9 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
 def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
     """Return the `PAIR_MEANS` of one replicate: means over entries and scores.
 
-    ``matrices`` are Q, K and their scores.  ``gap_at`` is the score up to which the gap
-    counts scores; if it is infinite, since the variance is not known, the gap is NaN.
+    One number for each, in their order.  ``matrices`` are Q, K and their scores.
+    ``gap_at`` is the score up to which the gap counts scores, included; if it is
+    infinite, since the variance is not known, the gap is NaN.
     """
     # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in matrices)
@@ -197,9 +198,10 @@ def score_blocks(
         keys = keys * np.float32(gain)
 
     def draw(name: str) -> Floats:
-        """Return standard normal vectors for each replicate, one for each key.
+        """Return standard normal vectors, one for each key of each replicate.
 
-        Shape (n_replicates, n_keys, d_k); without ``by_key`` there are no keys.
+        Shape (n_replicates, n_keys, d_k), or (n_replicates, 0, d_k) without ``by_key``.
+        ``name`` is that of the random stream: ``values`` or ``by_output``.
         """
         if not by_key:
             return np.empty((len(indices), 0, point.d_k), np.float32)
@@ -230,7 +232,10 @@ def _stack(parts: Sequence[Floats]) -> Floats:
 
 
 def _stack_size(point: DesignPoint) -> int:
-    """Return how many replicates are evaluated at once, in arrays of a first axis."""
+    """Return how many replicates of a point with rows are stacked in one array.
+
+    At least 1; limited by `SCORES_AT_ONCE` and `DRAWN_AT_ONCE`.
+    """
     n_queries, n_keys = point.shape
     rows = point.queries_at_once
     scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
@@ -293,7 +298,8 @@ PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 def rows_column(quantity: str) -> str:
     """Return the name of the column with the share of rows that meet a condition.
 
-    ``quantity`` is a conditional quantity, with the condition `Quantity.given`.
+    ``quantity`` is a conditional quantity, with the condition `Quantity.given`:
+    ``jacobian_trace_saturated`` gives ``jacobian_trace_saturated:rows``.
     """
     return f"{quantity}:rows"
 
@@ -301,13 +307,17 @@ def rows_column(quantity: str) -> str:
 def end_column(quantity: str, summary: str) -> str:
     """Return the name of the column with the first or last row's value of a quantity.
 
-    ``summary`` is ``first`` or ``last``; columns of these exist under a mask.
+    ``summary`` is ``first`` or ``last``: ``entropy:first``.  Columns of these exist
+    under a mask.
     """
     return f"{quantity}:{summary}"
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
-    """Return the name of the column with a quantity in a number format."""
+    """Return the name of the column with a quantity in a number format.
+
+    Such as ``format_overflow@float16@naive``.
+    """
     return FORMAT_SIGN.join((quantity, number_format, softmax))
 
 
@@ -376,7 +386,11 @@ def sample(
 
 
 def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
-    """Return the counts of row values in the bins of a grid, as in `Batch.counts`."""
+    """Return the counts of row values in the bins of a grid, as in `Batch.counts`.
+
+    ``values`` has the shape (n_replicates, n_rows); the result is that of `count_some`
+    if the quantity has a condition, else that of `count_bins`.
+    """
     if ROW_QUANTITIES[quantity].given:
         return count_some(values, grid)
     return count_bins(grid.bins(values), grid.n_bins)
@@ -527,19 +541,27 @@ def _format_means(
 def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
     """Yield (name, values of rows) for each column of a number format.
 
-    ``scores`` are divided scores, shape (..., n_keys), values have the shape (...);
-    ``names`` are results of `format_column`.
+    ``scores`` are divided scores in float64, shape (..., n_keys), values have the shape
+    (...); ``names`` are results of `format_column`.
     """
     exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
 
     @lru_cache(maxsize=1)
     def exponentials(number_format: str, *, shifted: bool) -> Array:
-        """Return the exponentials of ``scores`` in a number format, cached."""
+        """Return the exponentials of ``scores`` as float64, rounded to a number format.
+
+        With ``shifted``, the largest score of the row is subtracted first.  The last
+        result is cached.
+        """
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
     @lru_cache(maxsize=1)
     def weights(number_format: str, softmax: str) -> Array:
-        """Return the softmax weights of ``scores`` in a number format, cached."""
+        """Return the softmax weights of ``scores`` as float64, in a number format.
+
+        ``softmax`` is the way to compute them, such as ``shifted``, one of `SOFTMAXES`.
+        The last result is cached.
+        """
         e = exponentials(number_format, shifted=softmax.startswith("shifted"))
         wide = softmax.endswith("_wide")
         return weights_in(e, ALL_FORMATS[number_format], wide=wide)
