@@ -169,9 +169,10 @@ def run(
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
-        """Yield the arguments of `sample_packed` for each batch that is not stored yet.
+        """Yield the arguments of `sample_packed` for each batch that ``store`` lacks.
 
-        ``wanted`` is the number of replicates that each point shall have.
+        ``wanted`` is the number of replicates that each point shall have.  Batches in
+        the journal are recalled instead, and ``advance`` is told of both.
         """
         for point, stop in wanted.items():
             advance(point, 0, stop - store.n_replicates(point))

@@ -78,9 +78,10 @@ class Estimate:
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
-        Without ``bounds`` it is Student's or Hall's interval, as from `interval_ends`,
-        but in the arithmetic of Python, which is ten times faster for one estimate.
-        It is infinite if the estimate `depends_on_outliers`.
+        Each end misses the true value with probability ``error_rate``.  Without
+        ``bounds`` it is Student's or Hall's interval, as from `interval_ends`, but in
+        the arithmetic of Python, which is ten times faster for one estimate.  It is
+        infinite if the estimate `depends_on_outliers`.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -100,8 +101,8 @@ class Estimate:
     def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
         """Return a copy with a table of intervals at some error rates as ``bounds``.
 
-        The copy is small and can be pickled.  Without ``bounds``, return the estimate
-        itself.
+        ``error_rates`` are one-sided; others raise KeyError.  The copy is small and can
+        be pickled.  Without ``bounds``, return the estimate itself.
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
@@ -251,7 +252,10 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
-        """Return Hoeffding's interval at a one-sided error rate."""
+        """Return Hoeffding's interval around ``value`` at a one-sided error rate.
+
+        It is clipped to ``within``.
+        """
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
@@ -283,7 +287,11 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     moments = moments._replace(std_error=np.maximum(moments.std_error, floor))
 
     def bounds(error_rate: float) -> Interval:
-        """Return the smallest interval that covers the binomial and the t interval."""
+        """Return the smallest interval that covers the binomial and the t interval.
+
+        Both have the one-sided ``error_rate``: Clopper and Pearson's for ``hits`` of
+        ``rows``, and that of `interval_ends` for ``moments``.
+        """
         # finite, however skewed: the binomial interval allows for rare rows
         low, high = map(float, interval_ends(moments, n, error_rate))
         least, most = clopper_pearson(hits, rows, error_rate)
@@ -344,7 +352,7 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
-        """Return an end of the interval, transformed back from ``scale.forward``."""
+        """Return an end of the interval of ``scale.forward(function)``, mapped back."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
@@ -357,17 +365,23 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     error rate.  It is valid for any dependence of the two estimates.
     """
 
-    def divide(upper: Interval, lower: Interval) -> Interval:
-        """Return the range of x/y for x in the interval ``upper``, y in ``lower``."""
-        low = max(0.0, upper.low) * _reciprocal(lower.high)
-        high = max(0.0, upper.high) * _reciprocal(lower.low)
+    def divide(numerator: Interval, denominator: Interval) -> Interval:
+        """Return the range of x/y for positive x in numerator, y in denominator.
+
+        Negative ends count as 0; the upper end is inf if ``denominator`` reaches 0.
+        """
+        low = max(0.0, numerator.low) * _reciprocal(denominator.high)
+        high = max(0.0, numerator.high) * _reciprocal(denominator.low)
         # 0/0 and 0 * inf are NaN: any ratio is possible
         return Interval(
             0.0 if math.isnan(low) else low, math.inf if math.isnan(high) else high
         )
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval of the ratio at a one-sided error rate."""
+        """Return the interval of ``over``/``under`` at a one-sided error rate.
+
+        Half of the rate is spent on each of the two.
+        """
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
 
@@ -420,7 +434,11 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval between two order statistics, or (-inf, inf)."""
+        """Return the interval of the median at a one-sided error rate.
+
+        An order statistic of ``lowest`` and one of ``highest``; (-inf, inf) if there
+        are too few values for this rate.
+        """
         # number of order statistics below which P(binomial <= number) < error_rate
         probabilities = scipy.special.bdtr(np.arange(n), n, 0.5)
         below = int(np.searchsorted(probabilities, error_rate))
@@ -493,7 +511,11 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
     def combine(intervals: Sequence[Interval]) -> Interval:
-        """Return the interval of the slope from those of the estimates."""
+        """Return the interval of the slope from one interval for each of ``estimates``.
+
+        On each side, the distances of the ends from ``logs``, times ``weights``, are
+        added in squares; the root of the sum is the distance from ``value``.
+        """
         down = up = 0.0
         for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
             below, above = centre - _log(low), _log(high) - centre
@@ -505,7 +527,10 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval of the slope at a one-sided error rate."""
+        """Return the interval of the slope at a one-sided error rate.
+
+        It combines the intervals of ``estimates`` at the same rate.
+        """
         return combine([estimate.interval(error_rate) for estimate in estimates])
 
     bins = [one.smallest_interval for one in estimates if one.smallest_interval]

@@ -63,8 +63,9 @@ WIDE = 2.0
 def factor_of(low: float, high: float) -> float | None:
     """Return the factor f of an estimate value ×/÷ f, from its 95 % interval.
 
-    f is exp of the standard error of the logarithm.  ``low`` and ``high`` are the ends.
-    None if their ratio is below `WIDE`, or unless both are positive and finite.
+    f is exp of the standard error of the natural logarithm, which is half of
+    ln(high/low) over 1.96.  ``low`` and ``high`` are the ends.  None if their ratio is
+    below `WIDE`, or unless both are positive and finite.
     """
     if not 0.0 < low < high < math.inf or high < WIDE * low:
         return None
@@ -166,8 +167,8 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> EstimateMoments:
 def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
     """Return (root mean square, skewness) of deviations along the last axis.
 
-    The deviations are those of replicates from their mean; the skewness is 0 where all
-    are 0.
+    The deviations are those of replicates from their mean.  The skewness is the mean
+    cube over the cubed root mean square; 0 where all are 0.
     """
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)

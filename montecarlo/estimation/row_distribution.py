@@ -223,7 +223,10 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     """
 
     def share_range(ends: Interval, low: Array, high: Array) -> Interval:
-        """Return the range of 1 - F at thresholds in ``ends``, F from low to high."""
+        """Return the range of 1 - F over the thresholds in ``ends``.
+
+        ``low`` and ``high`` are bounds of F at ``rows.edges``, shape (n_bins,).
+        """
         # the first edge at or above the largest threshold: F is at most ``high`` there
         above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
         below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
@@ -232,7 +235,10 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
         return Interval(max(0.0, least), min(1.0, most))
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval of the share above the threshold at an error rate."""
+        """Return the interval of the share above the threshold at an error rate.
+
+        The rate is one-sided: half is spent on ``threshold``, half on the share.
+        """
         half = 0.5 * error_rate
         return share_range(threshold.interval(half), *rows.share_ends(half))
 

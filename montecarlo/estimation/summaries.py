@@ -136,7 +136,8 @@ def _row_keys(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
     """Return the numbers to which each replicate of a point is to be reduced.
 
-    They are those that the estimates with the given keys need.
+    They are those that the estimates with the given keys need, as `Columns`: for the
+    mean entropy ``("sqrt", "entropy")``.
     """
     if not point.has_rows:
         return PAIR_COLUMNS
@@ -172,7 +173,10 @@ def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
 
 
 def _column_name(key: RowKey) -> str:
-    """Return the name of the column of replicates that has the quantity of a key."""
+    """Return the name of the column of replicates that has the quantity of a key.
+
+    Such as ``entropy``, or in a number format ``format_overflow@float16@naive``.
+    """
     if key.quantity in FORMAT_QUANTITIES:
         return format_column(key.quantity, key.number_format, key.softmax)
     return key.quantity
@@ -181,7 +185,8 @@ def _column_name(key: RowKey) -> str:
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
     """Return the names of a quantity's summaries, to be listed in an error message.
 
-    With words for any quantile, if the quantity has quantiles.
+    If the quantity has quantiles, also ``median`` and words for any quantile:
+    ``("mean", "median", "q99 or any other percentage")``.
     """
     if quantity.grid is None:
         return quantity.summaries
@@ -230,7 +235,10 @@ class Summaries:
         return self._estimates[key]
 
     def _range(self, key: RowKey) -> tuple[Range, float]:
-        """Return (range of an estimate, its largest relative rounding error)."""
+        """Return (range of an estimate, largest relative distance from it by rounding).
+
+        As `Estimate.in_range` takes them; the distance is that of a bin for quantiles.
+        """
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
@@ -290,7 +298,10 @@ class Summaries:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
-            """Return the quantity before division, from the means of `PAIR_MEANS`."""
+            """Return ``quantity`` before division, shape (any,).
+
+            ``means`` has the shape (n_means, any), a row for each of `PAIR_MEANS`.
+            """
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
         divisor = parse_divisor(key.divisor).value(d_k)
@@ -300,8 +311,9 @@ class Summaries:
     def _ratio(self, key: RowKey) -> Estimate:
         """Return the estimate of the ratio of a summary under two divisors.
 
-        For the summary `SHARE_ABOVE`: of the share of rows under the first divisor
-        above the mean under the second.
+        ``key.divisor`` names both, ``none/sqrt``.  For the summary `SHARE_ABOVE` it is
+        the share of rows under the first divisor whose value exceeds the mean under the
+        second.
         """
         over, under = key.divisor.split("/")
         if key.summary == SHARE_ABOVE:
@@ -317,8 +329,8 @@ class Summaries:
     def _conditional_estimate(self, key: RowKey) -> Estimate:
         """Return the estimate of a summary over the rows that meet a condition.
 
-        Only replicates with such a row are used.  With fewer than `FEWEST_OUTLIERS`
-        replicates left the estimate is NaN.
+        The condition is that of `Quantity.given`.  Only replicates with such a row are
+        used.  With fewer than `FEWEST_OUTLIERS` replicates left the estimate is NaN.
         """
         names = key.quantity, rows_column(key.quantity)
         columns = np.stack([self._column(key.divisor, name) for name in names])
@@ -332,7 +344,10 @@ class Summaries:
         return jackknife(filled, lambda means: means[0] / means[1])
 
     def _divisor_value(self, divisor: str) -> float:
-        """Return the value of a divisor, or of the ratio of two, at this point."""
+        """Return the value of a divisor, or of the ratio of two, at this point.
+
+        For ``none/sqrt`` at d_k = 64 it is 1/8.
+        """
         over, _, under = divisor.partition("/")
         value = parse_divisor(over).value(self.point.d_k, self.point.shape[1])
         return value / self._divisor_value(under) if under else value
@@ -375,7 +390,8 @@ _NEEDS = {
 def reason_missing(point: DesignPoint, key: RowKey) -> str:
     """Return the reason why a quantity is not defined at a point; empty if it is.
 
-    The divisor and the summary of ``key`` are not considered.
+    As words to follow the quantity's name: ``needs planted keys: ...``.  The divisor
+    and the summary of ``key`` are not considered.
     """
     quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:
