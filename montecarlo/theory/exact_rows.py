@@ -127,7 +127,10 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
     def expect(n: float) -> Expectations:
-        """Return the expectations over a row with n keys."""
+        """Return the expectations over an unmasked row of n keys, shape (6,).
+
+        By ``scale``, and by ``d_k`` or else ``bias``.
+        """
         if d_k is not None:
             return expect_gaussian_query(d_k, n, scale)
         if bias:
@@ -336,11 +339,12 @@ def _biased_integrals(
     _, log_other, b1, b1_log, b2 = (part.ravel()[::stride] for part in biased)
 
     def others(n_chosen: int, *, with_biased: bool) -> Array:
-        """Return the number of ways to choose keys, times φ of each key left over.
+        """Return the number of ways to choose keys in order, times φ of all others.
 
-        ``n_chosen`` usual keys are chosen and, if ``with_biased``, the biased key as
-        well.  An expectation of a sum over distinct keys is an integral of their
-        kernels times this factor, shape (n_u,).
+        ``n_chosen`` of the n - 1 usual keys are chosen and, if ``with_biased``, the
+        biased key as well; φ is the product over the keys that are left.  An
+        expectation of a sum over distinct keys is an integral of their kernels times
+        this factor, shape (n_u,).
         """
         ways = np.prod([n - 1.0 - i for i in range(n_chosen)])
         rest = (n - 1.0 - n_chosen) * log_phi + (0.0 if with_biased else log_other)

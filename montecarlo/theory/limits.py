@@ -154,7 +154,10 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
     """
 
     def survival(gap: float) -> float:
-        """Return the probability that the rate g exceeds ``gap``."""
+        """Return the probability that the rate g exceeds ``gap``.
+
+        g is that of a row with ``n_keys`` keys, one of which is drawn uniformly.
+        """
         x, step = _normal_grid(n_keys)
         logs = _log_normal_density(x) + log_ndtr(x - gap) + (n_keys - 2.0) * log_ndtr(x)
         others = (n_keys - 1.0) * float(np.exp(logs).sum() * step)
@@ -166,7 +169,8 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
 def _normal_grid(n_keys: int) -> tuple[Array, float]:
     """Return an evenly spaced grid for integrals over a standard normal, and its step.
 
-    Raises ValueError if ``n_keys`` is less than 2.
+    The shape is (GRID_POINTS,), for any number of keys.  Raises ValueError if
+    ``n_keys`` is less than 2.
     """
     if n_keys < 2:
         raise ValueError(f"n_keys must be at least 2, got {n_keys!r}")
@@ -175,7 +179,7 @@ def _normal_grid(n_keys: int) -> tuple[Array, float]:
 
 
 def _log_normal_density(x: Array) -> Array:
-    """Return the logarithm of the standard normal density at x, elementwise."""
+    """Return the natural logarithm of the standard normal density, elementwise."""
     density: Array = -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
     return density
 
@@ -183,11 +187,12 @@ def _log_normal_density(x: Array) -> Array:
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
     """Return the value that a variable exceeds with a given probability.
 
-    ``survival`` maps a value to the probability that the variable exceeds it.
+    ``survival`` maps a value to the probability that the variable exceeds it.  The
+    result is from 0 to `GRID_STOP` - `GRID_START`.
     """
 
     def excess(gap: float) -> float:
-        """Return the probability of a larger gap minus the given probability."""
+        """Return ``survival(gap)`` minus ``probability``, which is 0 at the result."""
         return survival(gap) - probability
 
     widest = GRID_STOP - GRID_START
@@ -253,7 +258,8 @@ def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
 def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None:
     """Return the limit of a quantity's quantile over rows; None if not derived here.
 
-    ``level`` is that of the quantile.  The formulas are in the notes of the module.
+    ``level`` is that of the quantile, the share of rows with smaller values.  The
+    formulas are in the notes of the module.
     """
     if quantity in ("weight_max", "effective_keys"):
         return Limit("constant", "power", 0.0, 1.0)

@@ -32,7 +32,8 @@ def mean_over_mask(
 ) -> Expectations:
     """Return expectations averaged over the rows of a masked attention matrix.
 
-    Under a causal mask the rows have different numbers of keys.
+    Under a causal mask the rows have different numbers of keys.  Long rows are
+    interpolated in ln n.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def mean_over_mask(
     Returns
     -------
     Expectations
-        Shape (n_quantities,).  The errors are those of ``expect`` plus the change if
-        fewer nodes are used for the interpolation.
+        Shape (n_quantities,).  The errors are those of ``expect`` plus the change when
+        the interpolation has fewer nodes.
     """
     if not mask.is_causal:
         return expect(float(n_keys))
@@ -79,15 +80,16 @@ def mean_over_mask(
 def _sum_over_panel(
     expect: Callable[[float], Expectations], low: int, high: int, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Return the sum of row expectations over the row lengths low + 1 to high.
+    """Return the sum of row expectations over the rows of a panel.
 
-    The expectations are interpolated in ln n by Chebyshev polynomials at ``n_nodes``
-    nodes.
+    The panel has the row lengths from ``low`` + 1 to ``high``, both included.  The
+    expectations are interpolated in ln n by Chebyshev polynomials at ``n_nodes`` nodes.
 
     Returns
     -------
     sums, errors : ndarray, shape (n_quantities,)
-        The errors are the largest one of ``expect`` times the number of lengths.
+        The errors are the largest error of ``expect`` at any node, times the number of
+        lengths, ``high`` - ``low``.
     """
     nodes = np.polynomial.chebyshev.chebpts1(n_nodes)
     width = math.log(high / low)

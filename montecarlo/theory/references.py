@@ -106,7 +106,7 @@ def reference(
 def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
     """Return the ratio of two exact values, with its error.
 
-    None if one of the values is not known or is 0.
+    Relative errors are added.  None if one of the values is not known or is 0.
     """
     if over is None or under is None or not over.value or not under.value:
         return None
@@ -154,7 +154,8 @@ def _divisor_value(divisor: str, point: DesignPoint) -> float:
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     """Return the expectations of the six quantities in `ROW_NAMES` at a design point.
 
-    None if theory does not know them, see `_score_scale`.
+    ``divisor`` is the name of one.  None if theory does not know them, see
+    `_score_scale`.
 
     Notes
     -----
@@ -231,7 +232,7 @@ def _saturated_share(threshold: float) -> ReferenceFunction:
     """
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return P(p_max >= threshold); None if it is not known."""
+        """Return P(p_max >= ``threshold``) with its error; None if it is not known."""
         scale = _score_scale(point, divisor)
         match _families(point):
             case "gaussian", "gaussian" if scale is not None:
@@ -249,8 +250,8 @@ def _saturated_share(threshold: float) -> ReferenceFunction:
 def quantile_table_key(point: DesignPoint, divisor: str) -> tuple[int, int, str] | None:
     """Return the key of a point in the table `QUANTILES`: d_k, number of keys, scale.
 
-    The scale is the number of `_score_scale`, as text.  None if the quantiles of the
-    largest weight are not known exactly at this point.
+    Such as ``(64, 128, "0.125")``: the scale is the number of `_score_scale`, as text.
+    None if the quantiles of the largest weight are not known exactly at this point.
     """
     scale = _score_scale(point, divisor)
     if scale is None or _families(point) != ("gaussian", "gaussian"):
@@ -279,9 +280,9 @@ def _weight_max_quantile(
 
 @cache
 def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
-    """Return the quantiles of the largest weight that the package's table holds.
+    """Return (d_k, number of keys, scale, level) -> quantile of the largest weight.
 
-    The keys are d_k, number of keys, scale and level.
+    All that the package's table `QUANTILES` holds.
     """
     with QUANTILES.open(encoding="utf-8", newline="") as file:
         return {
@@ -306,7 +307,10 @@ def _with_error(
     """
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return the formula's value with its error; None if there is no value."""
+        """Return the value of ``formula`` with its error; None if there is no value.
+
+        The error is ``relative_error`` times the absolute value.
+        """
         value = formula(point, divisor)
         return None if value is None else Reference(value, relative_error * abs(value))
 
@@ -371,7 +375,10 @@ def _closed_form(
     """
 
     def scaled(point: DesignPoint, divisor: str) -> float | None:
-        """Return the moment of the divided scores; None if it is not known."""
+        """Return the moment of q·k by ``form`` at a point, divided by c**degree.
+
+        c is the divisor.  None for dependent entries, or if ``form`` has none.
+        """
         if not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
@@ -385,7 +392,7 @@ def _row_expectation(name: str) -> ReferenceFunction:
     column = ROW_NAMES.index(name)
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return the expectation of the quantity; None if it is not known."""
+        """Return the expectation of the quantity ``name``; None if it is not known."""
         row = expect_row(point, divisor)
         return row and Reference(*(float(part[column]) for part in row))
 
@@ -395,7 +402,8 @@ def _row_expectation(name: str) -> ReferenceFunction:
 def _output_std(point: DesignPoint, divisor: str) -> Reference | None:
     """Return the standard deviation of an attention output; None if not known.
 
-    It is the square root of E Σp², the mean variance of an output.
+    It is the square root of E Σp², the mean variance of an output for values of
+    variance 1; the error is that of E Σp² to first order.
     """
     variance = _row_expectation("inverse_participation")(point, divisor)
     if variance is None:
@@ -407,7 +415,8 @@ def _output_std(point: DesignPoint, divisor: str) -> Reference | None:
 def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
     """Return the expected variance of the divided scores within one row.
 
-    None at points without rows, or if the closed form does not apply.
+    Under a causal mask it is averaged over the rows.  None at points without rows, or
+    if the closed form does not apply.
     """
     if not point.has_rows:
         return None

@@ -88,10 +88,11 @@ def expect_gaussian_query(d_k: int, n_keys: float, scale: float) -> Expectations
 def _average_over_query(
     d_k: int, n_keys: float, scale: float, n_points: int
 ) -> tuple[Array, Array]:
-    """Return row expectations averaged over |q| ~ chi(d_k), and interpolation errors.
+    """Return (row expectations averaged over |q| ~ chi(d_k), their errors).
 
     Parameters are those of `expect_gaussian_query`, and the number of quadrature points
-    per panel.  Values and errors have shape (6,), in the order of `ROW_NAMES`.
+    per panel.  Values and errors have shape (6,), in the order of `ROW_NAMES`; the
+    errors are those of `interpolate_panel`.
     """
     low = max(0.0, math.sqrt(d_k) - CHI_REACH) * scale
     high = (math.sqrt(d_k) + CHI_REACH) * scale
@@ -163,7 +164,8 @@ def chebyshev_coefficients(values: Array) -> Array:
 def panel_edges(index: int) -> tuple[float, float]:
     """Return the smallest and the largest standard deviation of a panel.
 
-    Panels divide the range of standard deviations of scores.
+    Panels divide the range of standard deviations of scores: panel 0 begins at 0, and
+    further ones each cover a factor of 2**(1/PER_OCTAVE) from `FIRST_EDGE` on.
     """
     high = FIRST_EDGE * 2.0 ** (index / PER_OCTAVE)
     low = FIRST_EDGE * 2.0 ** ((index - 1) / PER_OCTAVE) if index > 0 else 0.0
@@ -171,14 +173,20 @@ def panel_edges(index: int) -> tuple[float, float]:
 
 
 def _panel_index(std: float) -> int:
-    """Return the index of the panel that contains a standard deviation of scores."""
+    """Return the index of the panel that contains a standard deviation of scores.
+
+    An edge belongs to the panel that ends there.
+    """
     if std <= FIRST_EDGE:
         return 0
     return math.ceil(PER_OCTAVE * math.log2(std / FIRST_EDGE))
 
 
 def _panel_coordinate(std: Array, index: int) -> Array:
-    """Return standard deviations as Chebyshev variables of a panel, from -1 to 1."""
+    """Map standard deviations in a panel to [-1, 1], elementwise.
+
+    Linearly in ln std, or in std itself for panel 0.
+    """
     low, high = panel_edges(index)
     if index == 0:
         return 2.0 * std / high - 1.0
@@ -188,7 +196,7 @@ def _panel_coordinate(std: Array, index: int) -> Array:
 def _panel_nodes(index: int) -> Array:
     """Return the standard deviations at the Chebyshev points of a panel.
 
-    The shape is (POINTS,).
+    `_panel_coordinate` maps them to these points.  The shape is (POINTS,).
     """
     x = np.polynomial.chebyshev.chebpts1(POINTS)
     low, high = panel_edges(index)
@@ -199,7 +207,7 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _panel_profiles(index: int) -> tuple[Profile, LargestProfile]:
-    """Return the profiles of scores at the nodes of a panel.
+    """Return the profiles of scores at the nodes of a panel: all keys, and the largest.
 
     They do not depend on the number of keys, so each panel is computed once.
     """
@@ -273,7 +281,8 @@ def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations
 def rademacher_scores(d_k: int) -> tuple[Array, Array]:
     """Return the possible values of q·k for entries 1 and -1, and their probabilities.
 
-    The values ascend; very improbable ones are left out, see `NEGLIGIBLE`.
+    Two arrays, shape (n_values,).  The values ascend; very improbable ones are left
+    out, see `NEGLIGIBLE`.
 
     Notes
     -----
@@ -328,8 +337,8 @@ def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
     """Return two factors for the largest weight with Rademacher queries and keys.
 
     The first is ln ψ(t, x) with ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y
-    <= x of the score, and the second is the share of the term y = x in ψ(t, x).  Both
-    have shape (n_values, n_t), for t on the grid `LOG_T`.
+    <= x of the score, ``scale`` times q·k, and the second is the share of the term y =
+    x in ψ(t, x).  Both have shape (n_values, n_t), for t on the grid `LOG_T`.
     """
     _, probability = rademacher_scores(d_k)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))

@@ -160,7 +160,8 @@ def compare_steps(fine: Array, coarse: Array) -> Expectations:
 def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
     """Return the six integrals of `integrate_row`, shape (..., 6).
 
-    They begin with E Σp.  The trapezoidal rule uses every ``stride``-th point of u.
+    The first is E Σp, then follow those of `ROW_NAMES` but for the largest weight.  The
+    trapezoidal rule uses every ``stride``-th point of u.
     """
     u, log_phi, a1, a1_log, a2 = (part[..., ::stride] for part in profile)
     n = float(n_keys)

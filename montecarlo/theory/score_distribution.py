@@ -53,7 +53,7 @@ def log_score_tail(x: float, d_k: int) -> float:
 
 
 def _log_chi_density(radius: Array, d_k: int) -> Array:
-    """Return the log-density of the chi distribution at ``radius``, elementwise.
+    """Return the natural logarithm of the chi density at ``radius``, elementwise.
 
     The distribution has d_k degrees of freedom.
     """
@@ -66,7 +66,8 @@ def _log_chi_density(radius: Array, d_k: int) -> Array:
 def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
     """Return nodes of a quadrature over |q| ~ chi(d_k), and their probabilities.
 
-    The `NODES` nodes are evenly spaced in ln |q| around ``peak``, a value of ln |q|.
+    Two arrays, shape (NODES,).  The nodes are evenly spaced in ln |q| around ``peak``,
+    a value of ln |q|.
     """
     # the lower tail of ln |q| falls like |q|**d only: wide for small d
     reach = WIDTHS / math.sqrt(2.0 * d_k)

@@ -319,7 +319,8 @@ def _average_over_query(
 
     |q| has the chi distribution with d_k degrees of freedom.  The share is interpolated
     on panels of ln s, where s = scale |q| is the standard deviation of the scores, and
-    averaged at ``n_points`` quadrature points per panel.
+    averaged at ``n_points`` quadrature points per panel.  The error includes what |q|
+    beyond sqrt(d_k) ± `CHI_REACH` may add.
     """
     shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
     longest = math.sqrt(d_k) + CHI_REACH
@@ -341,7 +342,11 @@ def _average_over_query(
 
 
 def _panel_index(std: float) -> int:
-    """Return the index of the panel that contains a standard deviation of scores."""
+    """Return the index of the panel that contains a standard deviation of scores.
+
+    For the range of a panel see `_panel_nodes`; an edge belongs to the one that begins
+    there.
+    """
     return math.floor(PER_OCTAVE * math.log2(std))
 
 
@@ -360,7 +365,8 @@ def _interpolate_panel(
         Of Chebyshev polynomials, shape (POINTS,); a single 0 if the share is
         negligible.
     error : float
-        From the values at the nodes and the last two coefficients.
+        The error of the values at the nodes times `LEBESGUE`, plus the absolute sum of
+        the last two coefficients.
     """
     stds = _panel_nodes(index)
     widest = 2.0 ** ((index + 1) / PER_OCTAVE)
@@ -466,7 +472,11 @@ def quantile_of_queries(
     """
 
     def by_laguerre(n_points: int, threshold: float) -> Reference:
-        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` nodes."""
+        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` nodes.
+
+        The scores are N(0, (scale |q|)²) for |q| ~ chi(d_k); the rule is Gauss-Laguerre
+        in |q|²/2, and the error is the largest one at a node.
+        """
         halves, weights = gamma_quadrature(n_points, 0.5 * d_k - 1.0)
         stds = scale * np.sqrt(2.0 * halves)
         shares = [share_for_std(float(std), n_keys, threshold) for std in stds]
