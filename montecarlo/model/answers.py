@@ -185,7 +185,8 @@ def answer_scales(
 def _hints(head: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
     """Return the likely mistakes behind a wrong divisor, keys of `HINTS`.
 
-    Empty if the interval of the divisor is too wide, or no mistake gives this divisor.
+    Such as ``("missing",)``.  Empty if the interval of the divisor is too wide, or no
+    mistake gives this divisor.
     """
     low, high = head.divisors()
     if not high - low <= 2.0 * NEAR * abs(head.divisor):  # or not determined
@@ -337,6 +338,7 @@ def say_answer(answer: ScaleAnswer) -> str:
 def say_findings(answer: ScaleAnswer) -> Iterator[str]:
     """Yield a line of text for each finding: its heads, and what they do.
 
+    Such as ``layers 0-3, all heads: scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.
     At most `MOST_FINDINGS`; one further line counts the others.
     """
     for one in answer.findings[:MOST_FINDINGS]:
@@ -393,7 +395,8 @@ def say_numbers(numbers: Sequence[int]) -> str:
 def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     """Return a finding in words, without its layers and heads.
 
-    The divisor, form, mask and sum of weights, what was expected, and likely mistakes.
+    The divisor, form, mask and sum of weights, what was expected, and likely mistakes:
+    ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
     """
     one = finding.heads[0]
     meant = answer.expected.at(one.head.layer)
@@ -431,9 +434,10 @@ def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
 
 
 def say_mask(mask: str, window: int, keys: str = "") -> str:
-    """Return a mask in words; ``keys`` are words for the keys that no row sees.
+    """Return a mask in words: ``a causal mask with a window of 128 keys``.
 
     ``mask`` is a key of `MASKS`, ``window`` the number of keys of a window or chunk.
+    ``keys`` are words for the keys that no row sees, which follow ``hidden keys``.
     """
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said

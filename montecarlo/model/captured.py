@@ -79,7 +79,8 @@ class Call(NamedTuple):
     def kind(self) -> tuple[object, ...]:
         """What all layers of one `Model` must have in common, as a tuple.
 
-        Its elements are number of heads, number of heads of keys, d_k, names of arrays.
+        Its elements are number of heads, number of heads of keys, d_k, names of arrays:
+        ``(8, 2, 64, "q", "k", "weights")``.
         """
         (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
         return heads, key_heads, d_k, *self.arrays
@@ -119,8 +120,9 @@ class Captured:
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Record a call as the next layer of this pass, with its options ``passed``.
 
-        Once all recorded arrays exceed `MOST_BYTES`, only the last `ROWS` queries of
-        each sequence are kept.
+        Once all arrays together exceed `MOST_BYTES`, every recorded call is cut to the
+        last `ROWS` queries of each sequence, unless ``rows`` was set.  A call with a
+        single key is counted as a layer, but not kept.
         """
         if not self._is_open:
             self._passes.append([])
@@ -167,7 +169,10 @@ class Captured:
 
     @property
     def _options(self) -> list[Mapping[str, Any]]:
-        """Options of the first call of each layer."""
+        """Options of the first call of each layer, in a list.
+
+        Such as ``{"source": "torch", "scale": None, "mask": "causal", "cap": None}``.
+        """
         return [calls[0].passed for calls in self._layers]
 
     def miss(self, reason: str, *, is_certain: bool) -> None:
@@ -231,7 +236,7 @@ class Captured:
     def caps(self) -> dict[int, float | None]:
         """Number of each layer -> its cap of scores; None for no cap.
 
-        Layers whose cap is not known are missing.
+        Such as ``{0: 50.0, 1: None}``.  Layers whose cap is not known are missing.
         """
         known = {"torch", "transformers", "written out"}
         return {
@@ -260,7 +265,14 @@ class Captured:
     ) -> dict[tuple[object, ...], list[int]]:
         """Return the numbers of layers, in groups of those that can be one `Model`.
 
-        The key of a group is `Call.kind` and the number of sequences of each call.
+        The key of a group is `Call.kind` and the number of sequences of each call:
+        ``{(8, 2, 64, "q", "k", "weights", 4): [0, 1]}``.
+
+        Raises
+        ------
+        InputError
+            If nothing was recorded, or attention surely was missed and no ``layers``
+            are named; if a number is none of a layer, or a layer differs by pass.
         """
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
@@ -292,7 +304,10 @@ class Captured:
         return groups
 
     def _model_of(self, layers: Sequence[int]) -> Model:
-        """Return the model of layers that are alike, given by their numbers."""
+        """Return the `Model` of layers that are alike, given by their numbers.
+
+        The sequences of a layer's calls follow one another.
+        """
         calls = [self._layers[layer] for layer in layers]
         names = {name: name for name in calls[0][0].arrays}
         lists = {
@@ -416,7 +431,10 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Record a call, and take over the number of rows that are kept from now on."""
+        """Add a call to ``captured``, and keep as many rows as it does from now on.
+
+        ``receiver.rows`` becomes ``captured.rows``.
+        """
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

@@ -67,7 +67,7 @@ def assert_attention_scale(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> None:
-    """Raise an error unless every head divides its scores by the expected divisor.
+    """Raise AssertionError unless every head divides scores by the expected divisor.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def answer_models(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> list[ScaleAnswer]:
-    """Return the answers that `assert_attention_scale` raises an error for.
+    """Return all answers by which `assert_attention_scale` passes or fails.
 
     There is one for each group of layers of the same sizes.  Parameters are the same.
     """

@@ -139,7 +139,8 @@ def _layer_numbers(
 ) -> tuple[int, ...]:
     """Return the numbers of a file's layers: those in ``numbers``, else from 0 on.
 
-    ``numbers`` is the array `LAYERS` of the file, None if it has none.
+    ``numbers`` is the array `LAYERS` of the file ``path``, None if it has none.
+    `InputError` unless they are ``n_layers`` different integers.
     """
     if numbers is None:
         return tuple(range(n_layers))

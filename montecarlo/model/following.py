@@ -81,7 +81,10 @@ class Product:
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
         def with_blocks(x: Tensor) -> Tensor:
-            """Return a tensor with the axes (block, row, column), others joined."""
+            """Return a tensor as (n_blocks, n_rows, n_columns).
+
+            All axes but the last two are joined.
+            """
             return x.reshape(-1, *x.shape[-2:])
 
         self.left, right = (with_blocks(one.detach()) for one in tensors)
@@ -243,9 +246,10 @@ class ProvenanceTracker:
         return found[1] if found is not None else None
 
     def factor(self, tensor: Tensor) -> float:
-        """Return the number that a tensor was multiplied by; NaN if it is unknown.
+        """Return the product of all numbers a tensor was multiplied by.
 
-        1 for a tensor with a provenance and without factors.
+        Since the origin of its provenance: 1 if there are none, NaN if one is unknown
+        or the tensor has no provenance.
         """
         known = self._get_provenance(tensor)
         return math.nan if known is None else known.scale()
@@ -262,7 +266,7 @@ class ProvenanceTracker:
         number = id(tensor)
 
         def drop(ref: weakref.ref[Tensor]) -> None:
-            """Forget the provenance, unless another tensor has its number by now."""
+            """Forget the provenance, unless another tensor has ``number`` by now."""
             if self._provenances.get(number, (None,))[0] is ref:
                 del self._provenances[number]
 
@@ -286,7 +290,7 @@ class ProvenanceTracker:
             for number, one in enumerate(result):
 
                 def pick(x: Tensor, number: int = number) -> Tensor:
-                    """Return one of the views."""
+                    """Return view ``number`` of those that ``func`` makes of x."""
                     chosen: Tensor = func(x, *rest, **kwargs)[number]
                     return chosen
 
@@ -325,8 +329,9 @@ class ProvenanceTracker:
     ) -> tuple[Tensor, Provenance] | None:
         """Return (tensor, provenance) of the argument that the result comes from.
 
-        Scores and weights come before other arguments, and those that were lost last.
-        None if no argument has a provenance or begins one.
+        ``name``, ``args`` and ``kwargs`` are those of an operation.  Scores and weights
+        come before other arguments, and those that were lost last.  None if no argument
+        has a provenance or begins one.
         """
         known = [
             (one, provenance)
@@ -469,8 +474,9 @@ class ProvenanceTracker:
     def _hand_on(self, weights: Weights, used: Provenance, axis: int) -> str:
         """Add queries, keys and weights to the receiver; return the reason if it fails.
 
-        The reason is empty on success.  ``used`` is the provenance of the weights at
-        the product with values, and ``axis`` the axis that this product sums over.
+        Such as ``queries or keys were written into``; empty on success.  ``used`` is
+        the provenance of the weights at the product with values, and ``axis`` the axis
+        that this product sums over.
         """
         product, tensor = weights.product, weights.tensor
         if product is None or tensor is None or not product.is_unmodified:
@@ -541,10 +547,11 @@ def base_name(func: Any) -> str:  # noqa: ANN401
 
 
 def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | None:
-    """Return the axes of weights along which (queries, keys) vary.
+    """Return the two axes of weights along which (queries, keys) vary, by number.
 
-    ``row`` and ``key`` are index tensors: of which query and key each weight is.  None
-    if keys vary along no axis or several.  A single query has an axis of length 1.
+    ``row`` and ``key`` are index tensors of the shape of the weights: of which query
+    and key each weight is.  None if keys vary along no axis or several.  A single query
+    has an axis of length 1.
     """
     axes = [n for n in range(weights.ndim) if _varies(key, n)]
     others = [n for n in range(weights.ndim) if n not in axes]
@@ -556,8 +563,9 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
     """Return whether an operation begins the provenance of its first argument.
 
-    It does if it multiplies by a number, or copies a parameter.  ``name`` is that of
-    the operation, ``args`` are its arguments.
+    It does if it multiplies or divides by a number (see `_factor_of`), or is one of
+    `ELEMENTWISE`, such as a copy, of a parameter.  ``name`` is that of the operation,
+    ``args`` are its arguments.
     """
     if name in {"mul", "div"}:
         return len(args) > 1 and _factor_of(args[1]) is not None
@@ -565,9 +573,10 @@ def _begins_provenance(name: str, args: Sequence[object]) -> bool:
 
 
 def _factor_of(other: object) -> float | None:
-    """Return a factor as a number; None unless it is a finite number other than 0.
+    """Return the number that an operation multiplies or divides by, ``other``.
 
-    A tensor counts if it is a single number on the CPU.
+    None unless it is a finite number other than 0.  A tensor counts if it is a single
+    number on the CPU.
     """
     if isinstance(other, Tensor):
         if other.ndim or other.device.type != "cpu":

@@ -113,7 +113,8 @@ def _measure_sequence(
 ) -> tuple[Numbers, ...]:
     """Return the arrays of `RowNumbers` for one sequence: all its fields but the scale.
 
-    ``arrays`` are those of the sequence, shape (n_heads, ...).
+    Each has the shape (n_heads, n_rows).  ``arrays`` are those of the sequence, shape
+    (n_heads, ...); of the options ``passed``, cap and number of queries count.
     """
     q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
     grouped = q.reshape(len(k), -1, q.shape[2])
@@ -154,7 +155,8 @@ def _split_added(
 ) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
     """Return what was added to scores as (bias of visible keys, which are visible).
 
-    Either is None where there is no bias, or all keys are visible.
+    Arrays of the shape of ``added``, (n_heads, n_rows, n_keys) or with axes of length
+    1.  Either is None where there is no bias, or all keys are visible.
     """
     if added is None or added.dtype == bool:
         return None, added
@@ -186,7 +188,8 @@ def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
 def summarise_rows(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
     """Return a summary of each head of a layer, over the rows of all its calls.
 
-    ``layer`` is its number, ``calls`` are from `measure_rows`.
+    ``layer`` is its number, ``calls`` are from `measure_rows`.  One `HeadSummary` for
+    each head, in order; quantiles are values of rows, without interpolation.
     """
     largest, entropy, share, weight = (
         np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]

@@ -139,7 +139,8 @@ def name_mask(  # noqa: PLR0911 - a return for each name
 def _chunk_width(blocks: Sequence[Rows], hidden: PairMasks, seen: PairMasks) -> int:
     """Return the number of keys of a chunk; 0 unless rows see their own chunk alone.
 
-    ``hidden`` are the hidden pairs that a causal mask does not explain.
+    ``hidden`` are the hidden pairs that a causal mask does not explain, ``seen`` those
+    that are surely not hidden.
     """
     first_keys = [one.argmax(axis=1) for one in seen]
     starts = set(np.concatenate(first_keys).tolist())

@@ -179,7 +179,10 @@ def _sort_key(one: ObservedHead) -> float:
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield a line of text that counts heads by state, and one if sequences are few."""
+    """Yield a line of text that counts heads by state, and one if sequences are few.
+
+    Such as ``12 heads, d_k = 64, divisor 8: 3 saturated, 9 balanced``.
+    """
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (

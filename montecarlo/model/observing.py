@@ -191,8 +191,10 @@ def _row_sums(
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, sum over rows) of each of `ROW_FUNCTIONS`, and the number of rows.
 
-    The number has the name `SOFTMAX_ROWS`.  ``seen`` is how many of the first keys each
-    row sees.  Rows that see a single key, whose weight is 1, are left out.
+    The number has the name `SOFTMAX_ROWS`; the sum of effective keys over keys seen has
+    the name `SHARE`.  ``scores`` are undivided, shape (n_rows, n_keys), and ``seen`` is
+    how many of the first keys each row sees.  Rows that see a single key, whose weight
+    is 1, are left out.
     """
     scores, seen = scores[seen > 1], seen[seen > 1]
     hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
@@ -226,6 +228,8 @@ class HeadEstimate(NamedTuple):
 
 def head_quantities(sums: HeadSums, divisor: float) -> Grouped:
     """Return the quantities of a head by name, as `jackknife` needs them.
+
+    ``divisor`` is the number that scores are divided by.
 
     Returns
     -------
@@ -298,9 +302,10 @@ def _score_moments(groups: Grouped, found: Grouped, shift: float) -> Grouped:
     """
 
     def moments(prefix: str) -> tuple[Array, Array]:
-        """Return (mean, variance) of scores over the pairs that attention forms.
+        """Return (mean, variance) of scores over the pairs in ``groups`` with a prefix.
 
-        With the prefix ``all_``, over all pairs.
+        With the prefix "", over the pairs that attention forms; with ``all_``, over all
+        pairs.  Scores are those less ``shift``; both have the shape (1 + n_groups,).
         """
         mean = groups[f"{prefix}s"] / groups[f"{prefix}count"]
         return mean, groups[f"{prefix}s2"] / groups[f"{prefix}count"] - mean**2
@@ -460,7 +465,9 @@ def observe_model(
 def head_state(estimates: Mapping[str, HeadEstimate]) -> str:
     """Return the state of a head: how concentrated its weights are, one of `STATES`.
 
-    ``estimates`` are those of its quantities by name.
+    ``estimates`` are those of its quantities by name.  A head is saturated if half of
+    its rows are; else the share of keys that are effective decides, and the mean
+    largest weight whether it is balanced.
     """
     share, largest = estimates[SHARE].value, estimates["weight_max"].value
     if estimates["saturated_rows"].value >= 0.5:

@@ -294,6 +294,7 @@ def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.
 
     Rows of padding have weights that are all 0, or, in at most `MOST_EVEN` of the rows,
     all the same although scores differ, as where a large number hid all keys.
+    `InputError` for weights below 0, which names layer and head.
     """
     weights = [one.weights for one in found]
     if (least := min(float(one.min()) for one in weights)) < 0.0:
@@ -339,7 +340,7 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
     """Return what a fit determines: a scale, or the reason why there is none.
 
     ``fit`` is None where the rows hold no information; ``rounding_error`` is the
-    relative one of the weights or outputs.
+    relative one of the weights or outputs.  A scale far below 1/``d_k`` is taken for 0.
     """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
@@ -371,5 +372,8 @@ def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
 
 
 def describe(one: HeadScale) -> dict[str, object]:
-    """Return the row of a head in the table of heads: column of `COLUMNS` -> value."""
+    """Return the row of a head in the table of heads: column of `COLUMNS` -> value.
+
+    Such as ``{"layer": 0, "head": 3, "outcome": "scale", ...}``.
+    """
     return {name: column(one) for name, column in COLUMNS.items()}

@@ -312,7 +312,8 @@ def _options(
 ) -> dict[str, Any]:
     """Return the options of a call by name, as `Captured.passed` has them.
 
-    ``queries`` is the number of queries of a sequence, recorded or not.
+    ``queries`` is the number of queries of a sequence, recorded or not, and is added:
+    ``{"source": "torch", "scale": None, "mask": "none", "cap": None, "queries": 512}``.
     """
     names = ("source", "scale", "mask", "cap", "queries")
     return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
@@ -331,8 +332,9 @@ def _replaced_attribute(
 ) -> Iterator[None]:
     """Replace an attribute of an object in a with block; restore it after the last one.
 
-    Blocks of several threads may overlap: ``earlier`` is a list for each attribute,
-    with the original value once for each block that runs.
+    The attribute ``name`` of ``owner`` becomes ``value``.  Blocks of several threads
+    may overlap: ``earlier`` is a list for each attribute, with the original value once
+    for each block that runs.
     """
     with _REPLACING:
         earlier.append(earlier[0] if earlier else getattr(owner, name))
@@ -349,7 +351,8 @@ def _replaced_attribute(
 def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
     """Return the attention function that transformers would get.
 
-    If this thread records, the function also records its calls.
+    Arguments are those of ``AttentionInterface.get_interface``.  If this thread
+    records, the function also records its calls.
     """
     # the latter where another thread ended the last recording after this was called
     hand_out, *_ = (*_INTERFACES, type(args[0]).get_interface)
@@ -375,7 +378,10 @@ def _recording_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """Call the attention function, and record the call as a whole."""
+        """Call ``attend``, and add the call as a whole to the receiver of ``mode``.
+
+        What is recorded within the call is not added by itself.
+        """
         receiver = mode.receiver
         outside, receiver.within = receiver.within, []
         try:

@@ -110,7 +110,8 @@ class _WatchedCall:
 def _detach(attributes: dict[str, Any], watched: _WatchedCall, before: object) -> None:
     """Restore a model's call, unless something else has replaced it since.
 
-    ``attributes`` are those of the model, ``before`` is the call to restore.
+    ``attributes`` are those of the model, ``watched`` is what stands in place of its
+    call, ``before`` is the call to restore.
     """
     if attributes.get(CALLED_FIRST) is watched:
         attributes[CALLED_FIRST] = before
@@ -255,7 +256,7 @@ class ScoreWatch:
     def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:  # noqa: ANN401
         """Run a pass of the model, look at it if a look is due, and return its result.
 
-        ``call`` is the model's own call.
+        ``call`` is the model's own call, ``args`` and ``kwargs`` are its arguments.
         """
         if self._end is None or not self._is_look_due():
             return call(*args, **kwargs)
@@ -265,7 +266,10 @@ class ScoreWatch:
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
-            """Append the numbers of a call to ``calls``, unless it has a single key."""
+            """Append the numbers of each row of a call to ``calls``.
+
+            A call with a single key is left out.
+            """
             if max(keys.shape[1] for keys in arrays["k"]) > 1:
                 calls.append(measure_rows(arrays, passed))
 
@@ -347,7 +351,10 @@ class ScoreWatch:
         )
 
     def _say_reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
-        """Return the reason of a warning in words, with the extreme of the heads."""
+        """Return the reason of a warning in words, with the extreme of the heads.
+
+        ``kind`` is one of `KINDS`: ``largest score 120, beyond 100`` for ``hot``.
+        """
         if kind == "hot":
             largest = max(one.score_max for one in heads)
             return f"largest score {largest:.4g}, beyond {self.hot:g}"
