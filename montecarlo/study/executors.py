@@ -110,7 +110,7 @@ def available_cores() -> int:
 def check_executor(
     kind: str | None, jobs: int | None = None, scheduler: str | None = None
 ) -> None:
-    """Raise an error for options of workers that are invalid or exclude each other.
+    """Raise `InputError` for options of workers that are invalid or exclude each other.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _exit_with_parent() -> None:
 
 
 def _start_error(kind: str, error: Exception) -> UnfinishedError:
-    """Return an error whose message says that workers could not be started, and why.
+    """Return an `UnfinishedError` that says that workers could not be started, and why.
 
     ``kind`` is a key of `EXECUTORS`.
     """

@@ -65,7 +65,8 @@ def _error_of(
 ) -> RuntimeError:
     """Return the error that reports a failed batch of replicates of a point.
 
-    The original exception ``error`` is the cause of the returned one.
+    An `UnfinishedError` for lack of memory or dead workers, else a RuntimeError.  The
+    original exception ``error`` is the cause of the returned one.
     """
     expected = isinstance(error, UnfinishedError | MemoryError)
     reason = str(error).partition("\n")[0]
@@ -79,7 +80,10 @@ def _error_of(
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the shell command that samples the replicates ``indices`` of a point."""
+    """Return the shell command that samples the replicates ``indices`` of a point.
+
+    Such as ``python -m montecarlo measure --d-k 64 --seed 1 --replicates 0:8``.
+    """
     options = {
         "--distribution": point.label,
         **dict(zip(NAME_OPTIONS, point.names[2:], strict=True)),

@@ -56,7 +56,7 @@ def made_with() -> dict[str, str | dict[str, str]]:
 def cpu_kernel() -> str:
     """Return the names of the CPU kernels that BLAS and NumPy use on this processor.
 
-    Results of different kernels differ by rounding.
+    Such as ``SkylakeX; AVX512_ICL``.  Results of different kernels differ by rounding.
     """
     blas = sorted(
         str(info.get("architecture", info["internal_api"]))

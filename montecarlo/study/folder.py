@@ -191,7 +191,8 @@ class Edition:
     def end_part(self, part: str) -> None:
         """Record the duration of a part of the run that ends now, in ``timing``.
 
-        The part began when the previous one ended.  ``part`` is its name.
+        In seconds, as ``timing["seconds"][part]``.  The part began when the previous
+        one ended.
         """
         now = time.perf_counter()
         self.timing.setdefault("seconds", {})[part] = round(now - self._started, 3)

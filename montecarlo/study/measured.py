@@ -34,7 +34,10 @@ SUMMARIES = {
 
 
 def summary_words(summary: str) -> str:
-    """Return the description of a summary over attention rows; "" for ``value``."""
+    """Return the description of a summary over attention rows; "" for ``value``.
+
+    Such as ``99 % quantile over rows`` for ``q99``.
+    """
     level = quantile_level(summary)
     if summary in SUMMARIES or level is None:
         return SUMMARIES.get(summary, "")
@@ -92,14 +95,20 @@ class Measurement:
 
     @property
     def heading(self) -> str:
-        """The quantity and its summary in words, with the quantity's name, as text."""
+        """The quantity and its summary in words, with the quantity's name, as text.
+
+        Such as ``largest weight of a row; mean over rows (weight_max)``.
+        """
         words = plain_words(QUANTITIES[self.quantity].words)
         parts = filter(None, [words, summary_words(self.summary)])
         return f"{'; '.join(parts)} ({self.quantity})"
 
     @property
     def point(self) -> str:
-        """The design point and the divisor in words, as text."""
+        """The design point and the divisor in words, as text.
+
+        Such as ``gaussian entries, d_k = 64, n = 128, scores / (sqrt(d_k) = 8)``.
+        """
         entries = f"{self.distribution_q} entries"
         if self.distribution_q != self.distribution_k:
             entries = f"q {self.distribution_q}, k {self.distribution_k}"
@@ -117,7 +126,10 @@ class Measurement:
         return ", ".join([*parts, self._divisor_words()])
 
     def _divisor_words(self) -> str:
-        """Return what scores are divided by in words: a formula, and its value."""
+        """Return what scores are divided by in words: a formula, and its value.
+
+        Such as ``scores / (sqrt(d_k) = 8)`` or ``undivided scores``.
+        """
         if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
         parts = []
@@ -133,8 +145,9 @@ class Measurement:
     def lines(self) -> list[tuple[str, str]]:
         """Return the numbers of the row as pairs (label, text).
 
-        They are the estimate, its interval, the exact value and the number of
-        replicates; only the exact value if nothing was sampled.
+        Such as ``[("estimate", "0.0686 ± 0.0003"), ("95 %", "[0.0681, 0.0692]")]``, the
+        exact value and the number of replicates; only the exact value if nothing was
+        sampled.
         """
         if not self.n_replicates:
             shown = f"{self.reference:.12g}, known to {self.reference_error:.1g}"
@@ -179,7 +192,7 @@ class Measurement:
     def digits(self) -> float:
         """The error that determines to how many digits numbers are rounded.
 
-        It is the standard error, or a quarter of the width of a bin.
+        It is the standard error, or a quarter of the width of a bin; see `round_to`.
         """
         if not self.is_binned:
             return self.std_error
@@ -206,7 +219,8 @@ class Measurement:
     def _bound(self) -> str:
         """Return the bound of a quantile that lies beyond the grid, as text.
 
-        Empty if there is an estimate.
+        Such as ``at most 1e-07: smaller values are not distinguished``; empty if there
+        is an estimate.
         """
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
@@ -226,7 +240,11 @@ class Measurement:
         return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
-        """Return the text of the 95 % interval, or the reason why there is none."""
+        """Return the text of the 95 % interval, or the reason why there is none.
+
+        Such as ``[0.0681, 0.0692]``, ``at most 0.0012`` or ``none: ...``.  Ends are
+        rounded outwards.
+        """
         if math.isnan(self.ci_low):
             return "none: the distribution lacks the moments that it needs"
         if math.isinf(self.ci_high) and (self.ci_low, self.ci_high) == self._range():
@@ -255,7 +273,7 @@ IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
     """Return the values that identify a row of measurements.csv.
 
-    They are those of the columns `IDENTITY`, in order.
+    They are those of the columns `IDENTITY`, in order, such as ``("gaussian", ...)``.
     """
     return (
         *point.names,
@@ -283,8 +301,8 @@ def table_row(
 def row_id(point: DesignPoint, key: RowKey) -> str:
     """Return the ``row_id`` of a row, a short hash of the columns that identify it.
 
-    The columns ``normalisation`` and ``mask`` are omitted where they are none, so that
-    ids are the same as in versions without them.
+    Such as ``r49caa916ae5``.  The columns ``normalisation`` and ``mask`` are omitted
+    where they are none, so that ids are the same as in versions without them.
     """
     named = dict(zip(IDENTITY, identity(point, key), strict=True))
     if not point.is_normalised:
@@ -315,7 +333,7 @@ def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str
         return f"{value:.8g}"
 
     def rounded(digits: int) -> float:
-        """Return the value rounded to a number of significant digits."""
+        """Return ``value`` rounded to ``digits`` significant digits by ``rounding``."""
         return float(Context(digits, rounding).create_decimal(repr(float(value))))
 
     if not error > 0.0 or not math.isfinite(error):

@@ -294,7 +294,8 @@ def request_rows(
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
     """Yield a `RowKey` for each combination of the values in the columns.
 
-    ``columns`` maps each field of the key to its values.
+    ``columns`` maps each field of the key to its values.  An empty summary becomes the
+    first of the quantity.
     """
     for quantity, divisor, summary, number_format, softmax in product(
         *(columns[name] for name in ("quantity", "divisor", *KEY_FIELDS[2:]))
@@ -316,8 +317,8 @@ _OPTIONAL = ("distribution_k", "summary")
 def _texts(name: str, value: object) -> list[str]:
     """Return the values of an option as a list of different texts.
 
-    ``name`` is that of the option, for messages.  None becomes "" if the option allows
-    it.
+    ``value`` is a text or a list of texts; ``name`` is that of the option, for
+    messages.  None becomes "" if the option allows it.
     """
     texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
@@ -403,7 +404,11 @@ class PreciseRows:
         return len({one for keys in self.columns.values() for one in keys.divisors})
 
     def target_error(self, estimate: Estimate) -> float:
-        """Return the standard error that an estimate should reach: its target error."""
+        """Return the standard error that an estimate should reach: its target error.
+
+        ``absolute_error`` if it is given, else ``relative_error`` times the absolute
+        value; for a share that is estimated as 0, ``relative_error`` itself.
+        """
         if self.absolute_error is not None:
             return self.absolute_error
         is_no_share = estimate.value == 0.0 and estimate.within == SHARE
@@ -412,9 +417,10 @@ class PreciseRows:
     def replicates_needed(self, estimate: Estimate) -> float:
         """Return the number of replicates that reaches the target error, an estimate.
 
-        Twice the present number for an estimate that depends on outliers. inf if no
-        number suffices: the target is relative and the estimate 0, or the interval is
-        one bin.  NaN without a standard error or, after many replicates, an interval.
+        The error is taken to fall with the root of the number.  Twice the present
+        number for an estimate that depends on outliers.  inf if no number suffices: the
+        target is relative and the estimate 0, or the interval is one bin.  NaN without
+        a standard error or, after many replicates, an interval.
         """
         if math.isnan(estimate.std_error):
             return math.nan
@@ -445,7 +451,8 @@ class PreciseRows:
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
         """Yield the points that need more replicates.
 
-        They have a row that has not reached its target error, but can.
+        They have a row that has not reached its target error, but can with at most
+        `UNREACHABLE` times the largest number of replicates of its point.
         """
         for point in self.requested:
             limit = UNREACHABLE * self.budgets[point].most
@@ -639,6 +646,8 @@ def _is_list(value: object) -> TypeGuard[Iterable[object]]:
 def _list_of(name: str, value: object) -> list[object]:
     """Return the elements of a list of values, or a list of the one value.
 
+    ``name`` is that of the option, for messages.
+
     Raises
     ------
     InputError
@@ -660,8 +669,8 @@ def _list_of(name: str, value: object) -> list[object]:
 def _spellings(value: object) -> dict[str, object]:
     """Return canonical name of a divisor -> the divisor as it was given.
 
-    ``value`` is a divisor or a list of divisors; of two spellings of one divisor, the
-    first counts.
+    Such as ``{"sqrt": "d_k^0.5", "13.5": 13.5}``.  ``value`` is a divisor or a list of
+    divisors; of two spellings of one divisor, the first counts.
     """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):

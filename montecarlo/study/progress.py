@@ -57,7 +57,10 @@ def _quarter_printer(task: str) -> Callable[..., object]:
     started, quarters_printed = time.perf_counter(), 0
 
     def update(total: float, completed: float) -> None:
-        """Print a line if a further quarter of the task is completed."""
+        """Print a line if ``completed`` has passed a further quarter of ``total``.
+
+        At most one line for each of three quarters, and none before `SHORT` seconds.
+        """
         nonlocal quarters_printed
         seconds = time.perf_counter() - started
         quarters = min(3, int(4.0 * completed / total) if total else 0)
@@ -95,7 +98,11 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         has_begun = quiet or sys.stderr.isatty()
 
         def advance(point: DesignPoint, finished: int, requested: int) -> None:
-            """Update the bar: replicates of a point have finished or are requested."""
+            """Update the bar: replicates of a point have finished or are requested.
+
+            ``finished`` and ``requested`` are numbers of replicates since the last
+            call.
+            """
             nonlocal total, done, largest_share, has_begun
             seconds = replicate_seconds(point, n_divisors)
             points.add(point)

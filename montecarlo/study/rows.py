@@ -69,7 +69,7 @@ def sort_rows(
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Raise an error unless a row of measurements.csv can exist at a design point.
+    """Raise `InputError` unless a row of measurements.csv can exist at a design point.
 
     It cannot if its quantity is not defined there, for example.
 

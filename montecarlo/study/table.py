@@ -142,7 +142,8 @@ def row_of_estimate(
 ) -> tuple[object, ...]:
     """Return a row of measurements.csv as a tuple of the values of `COLUMNS`.
 
-    The exact value is left out unless its error is far below the standard error.
+    The exact value is left out if its error is more than `FAR_BELOW` times the standard
+    error.
     """
     # not `reported_error`: that of a bin is NaN
     if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
