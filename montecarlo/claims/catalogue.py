@@ -107,7 +107,7 @@ def at_place(place: str) -> Iterator[None]:
 
 
 def _require(field: str, holds: object, requirement: str, got: object) -> None:
-    """Raise an error about a field of the file unless ``holds`` is true.
+    """Raise `InputError` about a field of the file unless ``holds`` is true.
 
     The message has the field, the requirement and ``got``, the field's value.
     """
@@ -116,15 +116,19 @@ def _require(field: str, holds: object, requirement: str, got: object) -> None:
 
 
 def _require_name(field: str, name: str, known: Iterable[str]) -> None:
-    """Raise an error about a field of the file unless its value is a known name."""
+    """Raise `InputError` about a field of the file unless its value is a known name.
+
+    ``name`` is the value, ``known`` are the allowed ones.
+    """
     with at_place(f"field {field}"):
         look_up(field, name, dict.fromkeys(known))
 
 
 def _require_default(check: Check, why: str, *fields: str) -> None:
-    """Raise an error for fields of a check that are given but have no effect.
+    """Raise `InputError` for fields of a check that are given but have no effect.
 
-    ``why`` is the reason why they have no effect.
+    ``fields`` are paths such as ``domain.mask``; ``why`` is what they have no effect
+    for, as words to follow "must be left out for".
     """
     for field in fields:
         given, default = map(attrgetter(field), (check, _DEFAULT))
@@ -148,7 +152,7 @@ def require_check(check: Check) -> None:
 
 
 def _require_recorded(check: Check) -> None:
-    """Raise an error for a check of a recorded quantity whose fields do not fit it.
+    """Raise `InputError` for a check of a recorded quantity with unfit fields.
 
     Recorded quantities are not sampled, see `RECORDED`.  Each has divisors, summaries,
     initialisations and parts of its own.
@@ -170,7 +174,7 @@ def _require_recorded(check: Check) -> None:
 
 
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
-    """Raise an error for sizes of a check's domain or bounds that are inconsistent.
+    """Raise `InputError` for inconsistent sizes of a check's domain or bounds.
 
     Ranges must not fall, and the range of d_k must rise for a slope.  Bounds may depend
     only on sizes that a case has: not on d_k for a slope, and not on the number of keys
@@ -190,7 +194,7 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
 
 
 def _require_bounds(check: Check) -> None:
-    """Raise an error unless a check has exactly the numbers that its relation needs.
+    """Raise `InputError` unless a check has exactly the numbers of its relation.
 
     A lower bound must not exceed the upper one.
     """
@@ -209,7 +213,7 @@ def _require_bounds(check: Check) -> None:
 
 
 def _require_limit(check: Check) -> None:
-    """Raise an error unless theory knows the limit that a check is about.
+    """Raise `InputError` unless theory knows the limit that a check is about.
 
     Limits are known for undivided scores of Gaussian entries.
     """
@@ -226,9 +230,10 @@ def _require_limit(check: Check) -> None:
 
 
 def _require_row(check: Check) -> None:
-    """Raise an error unless a check's row exists at the first point of its domain.
+    """Raise `InputError` unless a check's row exists at its domain's first point.
 
-    A row is a quantity with a summary, a divisor and a number format.
+    A row is a quantity with a summary, a divisor and a number format.  The first point
+    has the first of each list and the lower end of each range.
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
@@ -245,9 +250,10 @@ def _require_row(check: Check) -> None:
 
 
 def summaries_of(quantity: str) -> tuple[str, ...]:
-    """Return the names of the summaries, such as ``mean``, that a quantity may have.
+    """Return the names of the summaries that a quantity may have.
 
-    ``quantity`` is a name in `QUANTITIES` or `RECORDED`.
+    Such as ``("mean", "median", "q99 or any other percentage")``; ``quantity`` is a
+    name in `QUANTITIES` or `RECORDED`.
     """
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
@@ -270,7 +276,7 @@ def require_words(words: Words) -> None:
 def require_sentence(
     sentence: Sentence, interpretations: Mapping[str, Interpretation]
 ) -> None:
-    """Raise an error for a sentence whose interpretations or checks are invalid.
+    """Raise `InputError` for a sentence with invalid interpretations or checks.
 
     ``interpretations`` are those of the sentence's claim, by id.
     """
@@ -289,7 +295,10 @@ def require_sentence(
 
 
 def require_claim(claim: Claim, catalogue: Catalogue) -> None:
-    """Raise an error for a claim whose fields are invalid or contradict each other."""
+    """Raise `InputError` for a claim whose fields are invalid or contradictory.
+
+    ``catalogue`` has the texts and claims that the claim may name.
+    """
     if claim.kind in KINDS:
         _require_name("id", claim.id, FACTS)
     measured = claim.kind == "measured"
@@ -314,14 +323,17 @@ def require_claim(claim: Claim, catalogue: Catalogue) -> None:
 
 
 def _require_unique(name: str, values: Sequence[str]) -> None:
-    """Raise an error for a value that occurs twice; ``name`` is that of the field."""
+    """Raise `InputError` if a value occurs twice.
+
+    ``name`` is the field's, such as ``interpretation.id``, for the message.
+    """
     for number, value in enumerate(values):
         if value in values[:number]:
             raise InputError(f"{name} must be unique, got {value!r} twice")
 
 
 def require_catalogue(catalogue: Catalogue) -> None:
-    """Raise an error for a catalogue whose parts are invalid or do not fit together."""
+    """Raise `InputError` for a catalogue with parts that are invalid or do not fit."""
     for words, place in catalogue.words():
         with at_place(place):
             require_words(words)
@@ -431,7 +443,8 @@ def _resolve(
 
     The name of a check (in ``by_name``) becomes that check, the name of a threshold its
     number, and other names get their canonical spelling, also in nested tables and
-    lists.  NumPy numbers become Python's.
+    lists.  Which of these are replaced depends on ``field``, the field's name.  NumPy
+    numbers become Python's.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -469,8 +482,8 @@ def validation_message(error: msgspec.ValidationError) -> str:
 def _choices(message: str, kind: type[Struct]) -> str:
     """Return the allowed fields or values, to append to an error message of msgspec.
 
-    Empty if the message is not about an unknown field or value.  ``kind`` is the type
-    of the entry.
+    Such as ``; there are id, topic, ...``.  Empty if ``message``, that of msgspec, is
+    not about an unknown field or value.  ``kind`` is the type of the entry.
     """
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__

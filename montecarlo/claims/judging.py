@@ -179,7 +179,7 @@ def _find_number(
 def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
     """Yield the numbers of one case that ``value`` describes, for a sentence.
 
-    There is one or none, or two for the d_k of a series: its ends.
+    There is one or none, or two for the d_k of a series: its ends, ascending.
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
@@ -297,7 +297,10 @@ class Judge:
         ruling = join_texts(texts.values()) if texts else rule(None)
 
         def judge(sentence: Sentence) -> SentenceOutcome:
-            """Return the outcome of a sentence about the claim."""
+            """Return the outcome of a sentence about ``claim``, by `judge_sentence`.
+
+            Given are its ``interpretations`` and the verdict of ``ruling``.
+            """
             return judge_sentence(
                 sentence, self.judge_check, interpretations, ruling.verdict
             )

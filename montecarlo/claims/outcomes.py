@@ -206,16 +206,19 @@ def round_interval(
     Returns
     -------
     (low, high)
-        Rounded to the fewest digits, at least six, with which they compare to the ends
-        of the region as before.  None for an infinite end.
+        Rounded to the fewest significant digits, at least six, with which they compare
+        to the ends of the region as before.  None for an infinite end.
     """
 
     def signs(value: float) -> list[int]:
-        """Return -1, 0 or 1 for each end of the region: value below, at or above it."""
+        """Return for each end of ``region`` -1, 0 or 1: value below, at or above it."""
         return [(value > end) - (value < end) for end in region]
 
     def round_outwards(value: float, *, up: bool) -> float | None:
-        """Return an end of the interval rounded up or down; None if it is infinite."""
+        """Return an end of ``interval`` rounded up or down; None if it is infinite.
+
+        To 6 to 16 significant digits, the fewest with which `signs` stay the same.
+        """
         rounded = (round_end(value, digits, up=up) for digits in range(6, 17))
         same = (one for one in rounded if signs(one) == signs(value))
         return finite_or_none(next(same, value))

@@ -294,8 +294,9 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
 def explain_unjudged(study: Study) -> Iterator[str]:
     """Yield a line of text for each check that cannot be judged, with the reason.
 
-    If a domain names distributions, all of its cases must be judged; otherwise those of
-    at least one distribution.
+    Such as ``claim 'a', interpretation 'mean': entropy is not judged for ...``.  If a
+    domain names distributions, all of its cases must be judged; otherwise those of at
+    least one distribution.
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)

@@ -67,10 +67,11 @@ Values = dict[CaseKey, float]
 
 
 def largest_weight_ratios() -> Values:
-    """Return n·p_max/e**r for each case of n keys whose scores differ by at most r.
+    """Return case -> n·p_max/e**r, for n keys whose scores differ by at most r.
 
     p_max is the largest weight of the row, and largest possible for given r: one score
-    is r above the others, which are equal.  The cases are `RANGES` by `OTHER_KEYS`.
+    is r above the others, which are equal.  One case for each pair of `RANGES` and
+    `OTHER_KEYS`, with a part such as ``r = 0.1, n = 128``.
     """
     return {
         CaseKey(part=f"r = {r}, n = {others + 1}"): (others + 1)
@@ -81,10 +82,10 @@ def largest_weight_ratios() -> Values:
 
 
 def normal_distances() -> Values:
-    """Return the Kolmogorov distance of the scaled score from N(0, 1), for each d_k.
+    """Return case -> Kolmogorov distance of q·k/sqrt(d_k) from N(0, 1).
 
     That is the largest distance of the distribution functions.  Entries are Gaussian,
-    and d_k is one of `PRACTICE_D_K`.
+    and there is one case for each d_k of `PRACTICE_D_K`.
     """
     return {
         CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
@@ -93,10 +94,11 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return tr(J)/(1 - p) for each case of a largest weight p and equal other weights.
+    """Return case -> tr(J)/(1 - p), for rows with a largest weight p.
 
-    J is the Jacobian of softmax.  Equal other weights give the largest trace.  The
-    cases are `PEAKS` by `OTHER_KEYS`.
+    J is the Jacobian of softmax.  The other weights are equal, which gives the largest
+    trace.  One case for each pair of `PEAKS` and `OTHER_KEYS`, with a part such as
+    ``p = 0.9, n = 128``.
     """
     return {
         CaseKey(part=f"p = {p}, n = {others + 1}"): float(
@@ -108,10 +110,10 @@ def trace_ratios() -> Values:
 
 
 def element_ratios() -> Values:
-    """Return p(1 - p)/(1 - p), which is p, for each largest weight p in `PEAKS`.
+    """Return case -> p(1 - p)/(1 - p), which is p, for each p in `PEAKS`.
 
-    p(1 - p) is the derivative of a weight by its own score.  With a single other key no
-    element of the row has a larger ratio.
+    p is the largest weight of a row, and p(1 - p) its derivative by its own score.
+    With a single other key no element of the row has a larger ratio.
     """
     return {CaseKey(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
@@ -121,8 +123,8 @@ def _exact_quantity(
 ) -> RecordedQuantity:
     """Return a recorded quantity whose values are exact, from algebra.
 
-    ``values`` returns its value in each case; ``symbol`` is LaTeX, and ``words`` its
-    name in English.
+    ``values`` returns case -> its value; ``symbol`` is LaTeX, and ``words`` its name in
+    English.
     """
     return RecordedQuantity(
         lambda *_: {case: exact_estimate(value) for case, value in values().items()},
@@ -178,7 +180,7 @@ def compare_arms(
     sign: str = "/",
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
 ) -> Estimates:
-    """Return an estimate from a column of the training record in each case of a check.
+    """Return case -> estimate from a column of the training record, for a check.
 
     An arm of the experiment is a divisor with an initialisation; a case is an arm with
     an optimiser and a d_k.  Estimated is the column of one arm, or the ratio or
@@ -219,7 +221,7 @@ def compare_arms(
 
 
 def update_slopes(check: Check, record: Record) -> Estimates:
-    """Return how the size of the first update depends on that of the first gradient.
+    """Return case -> how the size of the first update depends on the gradient's.
 
     For each optimiser and d_k the median over seeds of the slope
     d ln(update size/learning rate) / d ln(gradient norm), over all arms of the training
@@ -234,13 +236,12 @@ def update_slopes(check: Check, record: Record) -> Estimates:
 
 
 def rescaled_differences(_: Check, record: Record) -> Estimates:
-    """Return the largest difference of weights between two equivalent training runs.
+    """Return case -> largest absolute difference of weights between equivalent runs.
 
-    One has another divisor, and initial weights and a rate that are rescaled for it.
-
-    The two training runs would be equal without rounding.  Values are exact: only
-    factors whose square root is a power of two are used, which rescale without
-    rounding.
+    One run has another divisor, and initial weights and a rate that are rescaled for
+    it; without rounding, both would be equal.  Values are exact: only factors whose
+    square root is a power of two are used, which rescale without rounding.  The check
+    is not used.
     """
     return {
         CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
@@ -256,8 +257,8 @@ GROWTH = "training_growth"
 def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
     """Return the pairs (optimiser, d_k) of a check that the training record has.
 
-    All recorded d_k, whatever the domain of the check; for `GROWTH`, the ratio to the
-    smallest d_k, that one is left out.
+    Such as ``[("sgd", 16), ("sgd", 64), ...]``: all recorded d_k, whatever the domain
+    of the check; for `GROWTH`, the ratio to the smallest d_k, that one is left out.
     """
     sizes = sorted({d_k for _, d_k in record.by_case})[check.quantity == GROWTH :]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
@@ -355,7 +356,7 @@ RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
 @cache
 def find_recorded(check: Check, record: Record) -> Estimates:
-    """Return the estimate of each recorded case in the domain of a check.
+    """Return case -> estimate, for the recorded cases in the domain of a check.
 
     Empty if none is.
     """

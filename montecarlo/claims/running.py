@@ -166,7 +166,7 @@ def run_study(
     def exact(point: DesignPoint, key: RowKey) -> float | None:
         """Return the exact value of a row of a point; None if theory has none.
 
-        It is computed at most once.
+        It is computed at most once, and kept in ``known``.
         """
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
@@ -176,7 +176,8 @@ def run_study(
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
         """Return the evidence on points, with estimates from all replicates so far.
 
-        ``points`` maps a point to its maximal number of replicates.
+        ``points`` maps a point to its maximal number of replicates.  First ``tables``
+        is brought up to date with ``store``.
         """
         tabulated = {point: table.n_replicates for point, table in tables.items()}
         tasks = (
@@ -189,7 +190,10 @@ def run_study(
         return Evidence(points, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
-        """Return the points that need more replicates to decide a check."""
+        """Return the points that need more replicates to decide a check of the study.
+
+        Points whose sampling has failed are left out.
+        """
         # where sampling failed there may be fewer replicates than a first analysis has
         failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
         evidence = evidence_on({c: n for c, n in most.items() if c not in failed})

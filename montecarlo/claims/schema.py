@@ -265,8 +265,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that count for the verdict, in order.
 
-        With the key of a ``text``, only those that this text admits; with None those of
-        all texts.  Interpretations that go beyond what texts state never count.
+        Such as ``("mean", "median")``.  With the key of a ``text``, only those that
+        this text admits; with None those of all texts.  Interpretations that go beyond
+        what texts state never count.
         """
         voting = [one.id for one in self.interpretation if not one.beyond]
         sources = [source for source in self.source if source.text == text]

@@ -43,6 +43,8 @@ from montecarlo.theory.simulated_rows import simulated_value
 def canonical_distributions(named: str) -> str:
     """Return the canonical name of a distribution, or of a pair ``q * k`` of them.
 
+    Such as ``gaussian * laplace``; equal ones of a pair become one name.
+
     Raises
     ------
     InputError
@@ -440,9 +442,10 @@ def split_error_rate(
     """
 
     def count(checks: Iterable[Check]) -> int:
-        """Return the number of interim analyses, over all different statistics.
+        """Return the number of interim analyses of all different statistics.
 
-        Checks with the same `statistic_key` have the same statistic, which counts once.
+        The statistics are those of ``checks`` in their cases on ``evidence``.  Checks
+        with the same `statistic_key` have the same statistic, which counts once.
         """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:

@@ -112,7 +112,7 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> table of its runs, with the seed as index.
+        """(optimiser, arm, d_k) -> rows of ``runs``, indexed by seed.
 
         An arm is a divisor with an initialisation, a key of `ARMS`.
         """
@@ -120,12 +120,15 @@ class Record:
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> its searches of a rate, with the seed as index."""
+        """(optimiser, arm, d_k) -> rows of ``search``, indexed by seed."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, d_k) -> table of first gradients, with the seed as index."""
+        """(optimiser, d_k) -> rows of ``gradients``, indexed by seed.
+
+        One column for each of `ARMS`, the norm of its first gradient, and `SLOPE`.
+        """
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
     def values_by_seed(
