@@ -122,8 +122,8 @@ def _errata_files(contents: Contents, link: Callable[[str], str]) -> Iterator[Fi
 def select_figures(findings: Findings) -> list[str]:
     """Return the ids of the figures that a report has.
 
-    A report of selected claims has the figures of their topics, and not the figure that
-    counts verdicts by text.
+    Such as ``["cases", "texts", "attention", ...]``.  A report of selected claims has
+    the figures of their topics, and not the figure that counts verdicts by text.
     """
     if findings.own:
         return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
@@ -204,7 +204,8 @@ def _figures_command(
 ) -> str:
     """Return the command line that draws the same figures again.
 
-    If they are from an earlier report, its command comes first.
+    ``run`` is the content of run.json.  If the figures are from an earlier report, not
+    ``sampled``, the command of that report comes first, on a line of its own.
     """
     if sampled:
         return " ".join([canonical_command(run, "figures"), *chosen_options])
@@ -252,9 +253,9 @@ def _map_calls(
 ) -> list[Any]:
     """Return the results of a function as a list, as ``map`` would yield them.
 
-    Each worker gets its share of the calls at once, since most arguments are the same
-    tables and are then pickled once.  Without workers, or if they die, this process
-    does the work.
+    ``arguments`` are iterables, one for each parameter; the shortest ends.  Each worker
+    gets its share of the calls at once, since most arguments are the same tables and
+    are then pickled once.  Without workers, or if they die, this process does the work.
     """
     calls = list(zip(*arguments, strict=False))  # some iterables are infinite
     if workers is not None:

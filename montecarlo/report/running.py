@@ -124,7 +124,7 @@ def write_report(
 
     Raises
     ------
-    ValueError
+    InputError
         If the output folder is not usable.
     OSError, RuntimeError
         If the run could not finish; the previous output is unchanged.
@@ -162,7 +162,8 @@ def write_report(
 def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
     """Write the data files of a report; return the fields of run.json.
 
-    For a user's ``own`` claims there are no curves of training.
+    They are those of `write_results`, and ``training``, the hash of the training
+    records.  For a user's ``own`` claims there are no curves of training.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
     return {**write_results(results, folder), "training": records_digest()}

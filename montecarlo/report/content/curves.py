@@ -112,7 +112,10 @@ def example_weights(seed: int) -> Lines:
 
 
 def _point_key(point: DesignPoint) -> tuple[str | int, ...]:
-    """Return the values of the columns `_POINT`, which identify a design point."""
+    """Return the values of the columns `_POINT`, which identify a design point.
+
+    Such as ``("gaussian", "gaussian", "none", "none", 64)``.
+    """
     distribution_q, distribution_k, _, dependence, initialisation, _ = point.names
     names = distribution_q, distribution_k, dependence, initialisation or NONE
     return *names, point.d_k

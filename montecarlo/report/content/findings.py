@@ -115,7 +115,10 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """(verdict, number of claims) for each verdict that occurs; see `Verdict`."""
+        """(verdict, number of claims) for each verdict that occurs; see `Verdict`.
+
+        Such as ``[("holds", 12), ("fails", 3)]``, in the order of `Verdict`.
+        """
         return self.count_verdicts(self.claims)
 
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
@@ -129,7 +132,10 @@ class Findings:
 
     @property
     def topics(self) -> list[str]:
-        """The topics that some claim is about, in the order of `Topic`."""
+        """The topics that some claim is about, in the order of `Topic`.
+
+        Such as ``["variance", "weights"]``.
+        """
         found = {claim.topic for claim in self.claims}
         return [topic for topic in get_args(Topic) if topic in found]
 
@@ -255,8 +261,9 @@ class Findings:
         """Agreement with a second run, whose seed is a hash of the catalogue.
 
         (first eight hexadecimal digits of the catalogue's SHA-256, number of claims
-        with the same verdict, number of all claims).  None if the second run was of
-        another catalogue or preset, or this report has only some claims.
+        with the same verdict, number of all claims), such as ``("0a1b2c3d", 40, 41)``.
+        None if the second run was of another catalogue or preset, or this report has
+        only some claims.
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
@@ -337,7 +344,7 @@ class Findings:
             first.setdefault(self._restated_id(one), number)
 
         def place(claim: Claim) -> tuple[bool, int, int, bool]:
-            """Return the sort key of a claim.
+            """Return the sort key of a claim, by ``topics`` and ``first``.
 
             Whether only readers ask it, number of its topic, number of the first claim
             that it restates or is restated by, whether it restates another.
@@ -426,7 +433,8 @@ Ends = tuple[int, int] | None
 def check_columns(check: CheckOutcome) -> list[Ends]:
     """Return the columns of the table of a check: ranges (low, high) of d_k, ascending.
 
-    The list is ``[None]`` if no case has a d_k.
+    Such as ``[(64, 64), (256, 256)]``, or ``[(16, 1024)]`` for a series over d_k.  The
+    list is ``[None]`` if no case has a d_k.
     """
     return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
 
@@ -448,7 +456,10 @@ def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Return an HTML id for the table of a check; equal tables have equal ids."""
+    """Return an HTML id for the table of a check; equal tables have equal ids.
+
+    ``check-`` and ten hexadecimal digits.
+    """
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
         for c in check.cases
@@ -489,7 +500,8 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
 def extreme_cases(check: CheckOutcome) -> list[Case]:
     """Return the cases of a check with the lowest and the highest estimate, in order.
 
-    One case if all estimates are equal, none without estimates.
+    Of the cases with a d_k.  One case if all estimates are equal, none without
+    estimates.
     """
     sized = (case for case in check.cases if case.d_k_range is not None)
     cases = (case for case in sized if case.estimate is not None)
@@ -501,7 +513,10 @@ def extreme_cases(check: CheckOutcome) -> list[Case]:
 def _placed_cases(
     interpretation: InterpretationOutcome, outcome: Outcome
 ) -> Iterator[PlacedCase]:
-    """Yield (check, case) for each case with an outcome, d_k and distribution."""
+    """Yield (check, case) for each case with a given outcome.
+
+    Cases that have neither a d_k nor a distribution are left out.
+    """
     for check in interpretation.checks:
         for case in check.cases:
             placed = case.d_k_range is not None or case.distribution

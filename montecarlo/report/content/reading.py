@@ -51,8 +51,8 @@ def every_row(
 ) -> Iterator[Row]:
     """Yield (point, row key) for all combinations of the arguments.
 
-    A row is left out if the distribution of its point lacks the moments that the
-    interval of its quantity needs.
+    Point by point, then by quantity, summary and divisor.  A row is left out if the
+    distribution of its point lacks the moments that the interval of its quantity needs.
     """
     keys = [RowKey(c, q, s) for q, s, c in product(quantities, summaries, divisors)]
     for point in points:

@@ -248,7 +248,10 @@ def audit_table(rows: pd.DataFrame) -> Table:
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
-    """Return the table cell with the estimate of a line of measurements.csv."""
+    """Return the table cell with the estimate of a line of measurements.csv.
+
+    ``row`` maps names of columns to values; those that are missing are not shown.
+    """
     error, reference = (
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
@@ -270,7 +273,8 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
     """Return a table cell for each line of a table of measurements.
 
-    Its key is the tuple of the line's values in the named columns.
+    Its key is the tuple of the line's values in the named columns: ``(64, "sqrt")`` for
+    ``d_k`` and ``divisor``.
     """
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
@@ -281,7 +285,8 @@ def _lines(
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
     """Return the lines of a `Table`, one for each size that `thin_out` leaves, rising.
 
-    ``cells`` have keys (size, column); where a key is missing, the cell is None.
+    A line is (size, a cell for each of ``columns``).  ``cells`` have keys (size,
+    column); where a key is missing, the cell is None.
     """
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
@@ -292,7 +297,8 @@ def _lines(
 def thin_out(sizes: list[int]) -> list[int]:
     """Return every k-th of the sizes, so that about `MOST_ROWS` remain at most.
 
-    They are chosen such that `SENTENCE_D_K`, or else the last size, remains.
+    ``sizes`` ascend.  They are chosen such that `SENTENCE_D_K`, or else the last size,
+    remains.
     """
     step = max(1, -(-len(sizes) // MOST_ROWS))
     kept = sizes.index(SENTENCE_D_K) if SENTENCE_D_K in sizes else len(sizes) - 1
@@ -305,7 +311,8 @@ def thin_out(sizes: list[int]) -> list[int]:
 def _saturated_columns(name: str) -> list[tuple[str, str]]:
     """Return (quantity, summary) of each column of the table of saturated rows.
 
-    ``name`` is the indicator that selects the rows; empty for all rows.
+    Such as ``("jacobian_trace_saturated", "mean")``.  ``name`` is the indicator that
+    selects the rows, such as ``saturated``; empty for all rows.
     """
     suffix = f"_{name}" if name else ""
     columns = [(name, "mean")] if name else []

@@ -321,7 +321,10 @@ def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
 
 
 def _round_up(value: float) -> float:
-    """Return a positive value, rounded up to two significant digits."""
+    """Return a positive value, rounded up to two significant digits.
+
+    0.00123 becomes 0.0013.
+    """
     return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
 
 
@@ -331,7 +334,11 @@ def _finite_or_none(value: float) -> float | None:
 
 
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
-    """Yield the lines of the table `TRAINING_START`: steps until an arm learned."""
+    """Yield the lines of the table `TRAINING_START`: steps until an arm learned.
+
+    Three for each optimiser, d_k and arm: the median and the ends of its interval,
+    whose steps are None beyond the last step.
+    """
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
             named = line.d_k, line.optimiser, line.arm, summary, line.seeds

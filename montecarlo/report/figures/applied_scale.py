@@ -65,7 +65,8 @@ def build_scales(scales: DataFrame, _: CurveTables) -> Picture | None:
 def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     """Draw the divisor of each head with its interval; return the legend's entries.
 
-    Heads without an identifiable divisor have a mark at the top.
+    The y axis is logarithmic.  Heads without an identifiable divisor have a mark at the
+    top.
     """
     layers = sorted(set(scales["layer"]))
     order = scales.groupby("layer").cumcount()

@@ -71,7 +71,10 @@ def map_paths(curves: CurveTables) -> dict[str, list[tuple[float, str]]]:
 
 
 def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
-    """Return cells of one shade as the commands of an SVG path."""
+    """Return cells of one shade as the commands of an SVG path: ``M0 3h12M40 5h1``.
+
+    Cells are those of `shaded_cells`.
+    """
     return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
 
@@ -112,8 +115,8 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
 def pick_attention(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: mean largest weights in per cent.
 
-    The means are over the sampled queries, for both divisors; with the sizes of the
-    sample.
+    The means are over the sampled queries, ``first`` undivided and ``second`` divided;
+    with the sizes of the sample, such as ``n_queries``.
     """
     drawn = [weights for _, weights in example_weights(curves)]
     if len(drawn) < len(EXAMPLE_DIVISORS):

@@ -102,7 +102,11 @@ def build_variance(measurements: DataFrame, _: CurveTables) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: score variances at a large d_k."""
+    """Return the numbers of the caption, by name: score variances at a large d_k.
+
+    ``first`` undivided and ``second`` divided by sqrt(d_k), each with its standard
+    error; and ``d_k`` and ``n``, as from `pick_two`.
+    """
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
 
@@ -162,7 +166,11 @@ def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
     n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
-        """Draw one quantity under both divisors into its panel."""
+        """Draw ``rows``, one quantity under both divisors, into its panel.
+
+        The x axis is that of all ``measurements``; effective keys reach up to
+        ``n_keys``.
+        """
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
         panel.x = HEAD_SIZE
@@ -189,7 +197,9 @@ def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def _few_and_many(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the measured rows.
 
-    Few keys must share the weight undivided, many keys divided by sqrt(d_k).
+    From `TYPICAL_D_K` on, effective keys must be at most `FEW` of all keys undivided,
+    and at least `MANY` divided by sqrt(d_k), where at most `HARDLY` of the rows are
+    saturated.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -203,8 +213,9 @@ def _few_and_many(rows: DataFrame) -> bool:
 def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: effective keys, saturated rows.
 
-    At `TYPICAL_D_K`: effective keys undivided and divided, and the undivided share of
-    saturated rows in per cent.
+    At `TYPICAL_D_K`: effective keys undivided, ``first``, and divided, ``second``, and
+    the undivided ``share`` of saturated rows in per cent; errors have names such as
+    ``share_error``.
     """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -264,8 +275,8 @@ def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def passed_on(d_k: int, n_keys: int = 128) -> float:
     """Return the ratio of what softmax passes on, undivided over divided by sqrt(d_k).
 
-    That is ‖KᵀJv‖ of the median query, simulated beforehand, from the explorer's table;
-    NaN for sizes that are not in it.
+    That is the ratio of two medians over queries of ‖KᵀJv‖, simulated beforehand, from
+    the explorer's table; NaN for sizes that are not in it.
     """
     point = parse_point("gaussian", "gaussian", d_k, n_keys)
     known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
@@ -273,7 +284,10 @@ def passed_on(d_k: int, n_keys: int = 128) -> float:
 
 
 def simulated_ratios(n_keys: int, most: float) -> list[tuple[int, float]]:
-    """Return (d_k, `passed_on`) for the d_k up to ``most``; empty if one is unknown."""
+    """Return the pairs (d_k, `passed_on`) for the d_k from `LEAST_D_K` to ``most``.
+
+    Empty if one is unknown.
+    """
     sizes = [d_k for d_k in simulated_table()["d_k"] if LEAST_D_K <= d_k <= most]
     ratios = [passed_on(d_k, n_keys) for d_k in sizes]
     return [] if np.isnan(ratios).any() else [*zip(sizes, ratios, strict=True)]
@@ -317,7 +331,8 @@ def build_passed_on(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def _falls(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the measured ratios.
 
-    They must fall with d_k, reach values below 1, and rise with the number of keys.
+    From `TYPICAL_D_K` on, they must fall with d_k, reach values below 1, and rise with
+    the number of keys.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     table = rows.pivot_table("estimate", "d_k", "n_keys")
@@ -329,7 +344,8 @@ def _falls(rows: DataFrame) -> bool:
 def pick_passed_on(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: two ratios of gradients.
 
-    The ratios are at `TYPICAL_D_K` and at `MOST_D_K`, for the fewest keys with a line.
+    ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest keys with a
+    line; these sizes are ``d_k``, ``most`` and ``n``.
     """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
@@ -427,7 +443,8 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 def pick_rows(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: medians of ‖J‖_F over rows.
 
-    For both divisors, with the fewest keys.
+    ``first`` undivided and ``second`` divided by sqrt(d_k), with the fewest keys,
+    ``n``.
     """
     rows = curves[JACOBIAN_ROWS]
     rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]

@@ -380,7 +380,10 @@ def _text_blocks(
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
-        """Return data coordinates x, y as points from the left and from the top."""
+        """Return data coordinates x, y of ``axes`` as points in the figure.
+
+        They are counted from its left and its top.
+        """
         across, up = (axes.transScale + axes.transLimits).transform((x, y))
         return left + across * (right - left), top + (1.0 - up) * height
 
@@ -397,7 +400,10 @@ def _text_blocks(
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
-    """Yield (position in data coordinates, label) of each visible tick of an axis."""
+    """Yield (position in data coordinates, label) of each visible tick of an axis.
+
+    Nothing if the axis shows no labels.
+    """
     side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
     if not axis.get_tick_params().get(side, True):
         return
@@ -504,7 +510,10 @@ def mark_level(axes: Axes, value: float) -> None:
 
 
 def mark_ticks(axis: Axis, places: Iterable[float], write: str = "{:.0f}") -> None:
-    """Set the ticks of an axis to the given values, with labels in a format."""
+    """Set the ticks of an axis to the given values, with labels in a format.
+
+    ``write`` is the format, such as ``{:.3g}``.
+    """
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: write.format(x)))
     axis.set_minor_locator(NullLocator())
@@ -534,13 +543,19 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
 
 
 def room_right(axes: Axes, share: float) -> None:
-    """Extend a logarithmic x axis: the given share at the right is free for text."""
+    """Extend a logarithmic x axis: the given share at the right is free for text.
+
+    ``share`` is a part of the extended axis, below 1.
+    """
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** (share / (1.0 - share)))
 
 
 def decimal_power(value: float, _: object = None) -> str:
-    """Return a power of ten as LaTeX, as a plain number from 0.001 to 1000."""
+    """Return a power of ten as LaTeX, as a plain number from 0.001 to 1000.
+
+    ``10^{4}`` for 10000, ``100`` for 100.
+    """
     power = round(np.log10(value))
     return f"{value:g}" if -4 < power < 4 else f"10^{{{power}}}"
 
@@ -552,7 +567,10 @@ def logarithmic(
     *,
     x: bool = False,
 ) -> None:
-    """Make the y axis, or the x axis, logarithmic; ticks are few powers of ten."""
+    """Make the y axis, or the x axis, logarithmic; ticks are few powers of ten.
+
+    ``low`` and ``high`` are the ends of the axis; None: as the data need.
+    """
     name, axis = ("x", axes.xaxis) if x else ("y", axes.yaxis)
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(LogLocator(numticks=5))

@@ -210,7 +210,10 @@ def _save(picture: Picture, name: str, ground: str) -> bytes:
 
 
 def _text_element(line: Text) -> str:
-    """Return a line of text as an SVG ``text`` element."""
+    """Return a line of text as an SVG ``text`` element, with a ``tspan`` for each run.
+
+    Such as ``<text class="t6b7280" x="3" y="14">d</text>``.
+    """
     pieces, moved = [], 0.0
     for run in line.runs:
         shift = SHIFT[run.level] * SIZE - moved
@@ -241,16 +244,25 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     names: dict[str, str] = {}
 
     def as_class(match: re.Match[str]) -> str:
-        """Return the class attribute that replaces a matched style attribute."""
+        """Return the class attribute that replaces a matched style attribute.
+
+        Its name is that of the style in ``looks``, where a new style gets the next one.
+        """
         look = match[1].replace(": ", ":").replace("; ", ";")
         return f' class="{looks.setdefault(look, _letters(len(looks)))}"'
 
     def rename(match: re.Match[str]) -> str:
-        """Return the matched id, or reference to an id, with a short name."""
+        """Return the matched id, or reference to an id, with a short name.
+
+        It is the one in ``names``, where a new id gets the next one.
+        """
         return match[1] + names.setdefault(match[2], _letters(len(names)))
 
     def round_places(match: re.Match[str]) -> str:
-        """Return the matched attribute with its coordinates rounded."""
+        """Return the matched attribute with its coordinates rounded.
+
+        To a tenth of a point, see `_rounded`.
+        """
         places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), match[2])
         return match[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
 
@@ -270,13 +282,16 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
 
 
 def _letters(number: int) -> str:
-    """Return a number from 0 on as text, in base 26 with the digits a to z."""
+    """Return a number from 0 on as text, in base 26 with the digits a to z.
+
+    0 is ``a``, 25 is ``z``, 26 is ``ba``.
+    """
     more, last = divmod(number, 26)
     return (_letters(more) if more else "") + chr(ord("a") + last)
 
 
 def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
-    """Return the CSS rules of a figure, as text.
+    """Return the CSS rules of a figure as text, such as ``.a{fill:#ffffff}``.
 
     ``looks`` maps CSS declarations to names of classes.  With ``dark``, colours are
     exchanged for their dark counterparts on dark pages.
@@ -308,7 +323,7 @@ def on_light_ground(svg: str) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Return a length in points as text, rounded to a tenth of a point.
+    """Return a length in points as text, rounded to a tenth of a point: ``3.1``.
 
     That is a fifth of a pixel at a width of 720 pixels.
     """

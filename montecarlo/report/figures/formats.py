@@ -110,7 +110,8 @@ def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def pick_overflows(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: shares of rows that overflow.
 
-    Undivided, in per cent, without and with the largest score subtracted.
+    Undivided, in per cent: ``first`` without and ``second`` with the largest score
+    subtracted; ``d_k`` and ``n`` are the sizes.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):

@@ -41,7 +41,10 @@ class Label(NamedTuple):
     symbol: str = ""
 
     def text_in(self, language: Language) -> str:
-        """Return the label as text in a language, formulas between dollar signs."""
+        r"""Return the label as text in a language, formulas between dollar signs.
+
+        Such as ``divided by $\sqrt{d_k}$``.
+        """
         words = language.translate(self.words) if self.words else ""
         words, symbol = words.replace("%%", "%"), f"${self.symbol}$"
         if "%(symbol)s" in words:
@@ -86,8 +89,8 @@ _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 def formula_runs(latex: str) -> list[Run]:
     """Return a LaTeX formula as runs: pieces of text, each in one style.
 
-    Such as an italic d and a subscript k for ``d_k``.  Only the part of LaTeX is known
-    that the symbols of figures use.
+    An italic d on the line and an italic k below it for ``d_k``.  Only the part of
+    LaTeX is known that the symbols of figures use.
 
     Raises
     ------
@@ -102,7 +105,7 @@ def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[
 
     ``tokens`` are what is left of the formula, in reverse order; the tokens of the
     group and its brace are removed.  ``level`` is -1 below the line, 0 on it, 1 above
-    it.
+    it.  Letters are italic unless ``upright``.
     """
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
@@ -114,7 +117,8 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
     """Yield the runs of the next sign, group, script or command of a formula.
 
     ``tokens`` are the rest of the formula, the next one last; those that are used are
-    removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.
+    removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.  Letters are
+    italic unless ``upright``.
     """
     sign = tokens.pop()
     if sign == "{":
@@ -133,8 +137,9 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
     """Yield the runs of a LaTeX command and its argument in a formula.
 
-    ``tokens`` are the rest of the formula, the next one last; those that are used are
-    removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.
+    ``name`` is that of the command, without the backslash.  ``tokens`` are the rest of
+    the formula, the next one last; those that are used are removed.  ``level`` is -1 in
+    a subscript, 1 in a superscript, else 0.
     """
     if name in _UPRIGHT:
         yield from _atom(tokens, level, upright=True)
@@ -164,7 +169,10 @@ def _merge(runs: Iterable[Run]) -> list[Run]:
 
 
 def text_runs(text: str) -> list[Run]:
-    """Return a text as runs of one style each; formulas are between dollar signs."""
+    """Return a text as runs of one style each; formulas are between dollar signs.
+
+    ``size $d_k$`` has three: ``size``, an italic d, and an italic k below the line.
+    """
     runs: list[Run] = []
     for place, part in enumerate(text.split("$")):
         runs += formula_runs(part) if place % 2 else [Run(part)] if part else []
@@ -209,7 +217,11 @@ def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
 def break_lines(
     text: str, size: float, width: float, *, bold: bool = False
 ) -> list[list[Run]]:
-    """Return a text as lines of at most ``width`` points, each a list of runs."""
+    """Return a text as lines of at most ``width`` points, each a list of runs.
+
+    ``size`` is that of the font, in points.  A word that is wider has a line of its
+    own.
+    """
     lines = [""]
     for piece in _PIECE.findall(text):
         longer = lines[-1] + piece

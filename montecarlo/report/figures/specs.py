@@ -52,7 +52,8 @@ class FigureSpec:
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
         """Return the numbers of a caption as texts: name -> ``write(number, error)``.
 
-        ``fact`` has the numbers by name, and ``NAME_error`` for some of them.
+        ``fact`` has the numbers by name, and ``NAME_error`` for some of them; without
+        one, ``error`` is None.
         """
         return {
             name: write(one, fact.get(f"{name}_error")) for name, one in fact.items()
@@ -79,9 +80,10 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
     """Return the numbers of a caption: estimates for two values of a column.
 
-    ``first`` and ``second`` are the values; the estimates are those at the largest d_k.
-    ``d_k`` and the number of keys ``n``, 0 for pairs, are among the numbers.  None if
-    no d_k has both values.
+    ``first`` and ``second`` are the values, and in the result the names of their
+    estimates, at the largest d_k that has both; errors are as from `pair`.  ``d_k`` and
+    the number of keys ``n``, 0 for pairs, are among the numbers.  None if no d_k has
+    both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)
@@ -90,5 +92,8 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
 
 
 def at_nearest(rows: DataFrame, column: str, target: float) -> DataFrame:
-    """Return the lines of a table in which a column is nearest to ``target``."""
+    """Return the lines of a table in which a column is nearest to ``target``.
+
+    On a logarithmic scale, as `nearest` finds it.
+    """
     return rows[rows[column].eq(nearest(rows[column].dropna(), target) or 0)]

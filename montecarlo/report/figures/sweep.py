@@ -135,7 +135,10 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 
 
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
-    """Return the frame with a column ``mask``; raise `InputError` if it is invalid."""
+    """Return the frame with a column ``mask``; raise `InputError` if it is invalid.
+
+    ``x`` must be None, ``d_k`` or ``n_keys``.
+    """
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     if "mask" not in frame:  # as in a measurements.csv where there is none
@@ -156,7 +159,7 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
 def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
     """Draw the series of a panel, with logarithmic axes for wide ranges of values.
 
-    ``looks`` maps labels of series to their looks.
+    ``x`` is the column of the x axis; ``looks`` maps labels of series to their looks.
     """
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
@@ -206,7 +209,10 @@ _SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")
 
 
 def symbol_of(quantity: str) -> str:
-    """Return the symbol of a quantity as LaTeX that matplotlib's mathtext reads."""
+    r"""Return the symbol of a quantity as LaTeX that matplotlib's mathtext reads.
+
+    Without dollar signs: ``\| J\|_F``.
+    """
     symbol = QUANTITIES[quantity].symbol
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)

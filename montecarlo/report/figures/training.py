@@ -64,7 +64,10 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
     top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        """Draw the steps of all arms with one optimiser into its panel."""
+        """Draw ``mine``, the steps of all arms with one optimiser, into its panel.
+
+        The y axis is logarithmic and ends at ``top`` steps.
+        """
         panel.x, ends = HEAD_SIZE, []
         for place, arm in enumerate(SHOWN):
             look, steps = ARM_LOOKS[arm], mine[mine["arm"].eq(arm)]
@@ -87,7 +90,8 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
 def _is_answered(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the training record.
 
-    Undivided must take longest, by more than the spacing of learning rates.
+    Undivided must take longest at every d_k, and from `TYPICAL_D_K` on at least
+    `SLOWER` times as long, which is more than the spacing of learning rates.
     """
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
@@ -133,7 +137,8 @@ def _plot_steps(
 def pick_steps(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption, by name: median steps of two arms.
 
-    Undivided and divided by sqrt(d_k), for gradient descent at the largest d_k.
+    ``first`` undivided and ``second`` divided by sqrt(d_k), for gradient descent at the
+    largest d_k; and ``d_k`` and ``n``, as from `pick_two`.
     """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]

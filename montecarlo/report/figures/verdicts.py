@@ -75,9 +75,10 @@ def with_verdicts(
 
 
 def count_parts(curves: CurveTables) -> DataFrame:
-    """Return the number of claims as a table: a row for each text, columns verdicts.
+    """Return the number of claims as a table: a row for each text, columns `PARTS`.
 
-    The text with the most kinds of verdicts comes first, since its bar has the labels.
+    The index is the name of the text.  The text with the most kinds of verdicts comes
+    first, since its bar has the labels.
     """
     rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
@@ -89,9 +90,10 @@ def count_parts(curves: CurveTables) -> DataFrame:
 
 
 def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
-    """Return the figure of the verdicts on each text's claims: a bar, in parts.
+    """Return a figure with a bar for each text, whose parts are stacked.
 
-    The headline states the result if it is true for each text.  None without claims.
+    A part is the share of the text's claims with one verdict.  The headline states the
+    result if it is true for each text.  None if there are no claims.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -147,7 +149,11 @@ def place_words(
 
 
 def count_claims(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: claims, in all and by verdict."""
+    """Return the numbers of the caption, by name: claims, in all and by verdict.
+
+    ``first`` is the number of all claims, ``second`` that of those that fail; the
+    others have the name of their verdict, such as ``holds``.
+    """
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
     return {**fact, **totals.drop("fails").astype(float)} if fact["first"] else None
@@ -204,7 +210,9 @@ def drawn_checks(
 def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
     """Return the cases of the figure of checks as a table, a line for each case.
 
-    Open ends of intervals are infinite.
+    Columns are panel (its number, from 0), d_k, n_keys, estimate, low and high (the
+    simultaneous interval), least and most (the equivalence region), and outcome.  Open
+    ends of intervals are infinite.
     """
     rows = [
         {

@@ -121,8 +121,9 @@ _KEPT = {
 def translation_fault(message: Message) -> str | None:
     """Return the reason why the translation of a message is invalid; None if valid.
 
-    A valid translation is not empty or fuzzy, contains no markup, and has each
-    placeholder and formula of its source as often as the source.
+    As words to follow the language: ``must keep each formula of ...``.  A valid
+    translation is not empty or fuzzy, contains no markup, and has each placeholder and
+    formula of its source as often as the source.
     """
     source, target = str(message.id), str(message.string or "")
     if message.fuzzy or not target:
@@ -147,7 +148,8 @@ def localise(language: Language, latex: str) -> str:
     """Return a LaTeX formula with its numbers in the format of a language.
 
     Decimal points are replaced, in braces so that a comma is no separator; long numbers
-    are grouped; the space before a percent sign goes where the language has none.
+    are grouped; the space before a percent sign goes where the language has none.  In
+    German ``n = 16384, 1.5`` becomes ``n = 16{.}384, 1{,}5``.
     """
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:

@@ -66,7 +66,7 @@ def math_ml(latex: str, *, quotable: bool = True) -> str:
 
     Raises
     ------
-    ValueError
+    InputError
         If the formula is empty or cannot be parsed, or needs MathML that a page must
         not have: ``\color``, ``\begin{aligned}`` and ``\begin{cases}`` (styles),
         ``\eqref`` (links), ``\boxed`` and ``\cancel`` (not in MathML Core).
@@ -105,7 +105,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
 
     Raises
     ------
-    ValueError
+    InputError
         If a dollar sign has no partner, a formula has an unescaped ``<``, or `math_ml`
         raises.
 
@@ -116,7 +116,10 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     """
 
     def replace(piece: re.Match[str]) -> str:
-        """Return the HTML for a matched formula, tag or escaped dollar sign."""
+        """Return the HTML for a matched formula, tag or escaped dollar sign.
+
+        LaTeX passes through ``rewrite`` first; a formula that is a number becomes text.
+        """
         if piece["stray"]:
             raise InputError(f"a dollar must have a partner in {str(text)!r}")
         if piece["formula"] is None:

@@ -49,7 +49,10 @@ class Layout(NamedTuple):
         return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return the number that is shown: rounded to the decimals of the layout."""
+        """Return the number that is shown: rounded to the decimals of the layout.
+
+        ``rounding`` is a mode of the module ``decimal``.
+        """
         mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
         return mantissa.scaleb(self.exponent)
 
@@ -97,9 +100,10 @@ def shared_error(
 ) -> float | None:
     """Return the error from which the digits of an interval and its region follow.
 
-    `lay_out` takes it as a standard error.  It is the largest one with which each end
-    of the interval, rounded outwards, compares with the ends of the equivalence region
-    as it does exactly.  None if an end of the interval is open (None).
+    `lay_out` takes it as a standard error.  It is the largest of a quarter of the
+    interval's width, a tenth of that and so on, with which each end of the interval,
+    rounded outwards, compares with the ends of the equivalence region as it does
+    exactly.  None if an end of the interval is open (None).
     """
     if low is None or high is None:
         return None
@@ -131,7 +135,8 @@ def _same_sides(
 ) -> bool:
     """Return whether a value, when rounded, stays on its side of a region's ends.
 
-    The rounded value is compared with each end, both rounded and exact.
+    It is rounded as `lay_out` does for ``error``, by the mode ``rounding``.  The
+    rounded value is compared with each end, both rounded and exact.
     """
     shown = lay_out(value, error).shown(value, rounding)
     return all(
@@ -172,7 +177,11 @@ class NumberFormat:
     def text(
         self, value: float | Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Return a number as plain text with a fixed number of decimals."""
+        """Return a number as plain text with a fixed number of decimals: ``1.50``.
+
+        ``rounding`` is a mode of the module ``decimal``; from `GROUPED` on, digits are
+        grouped.
+        """
         shown = round_decimal(as_decimal(value), decimals, rounding)
         if shown == 0:
             shown = abs(shown)  # no "-0.00"
@@ -182,7 +191,10 @@ class NumberFormat:
     def plain(
         self, value: float, error: float | None = None, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Return a number as plain text with the digits that its error supports."""
+        """Return a number as plain text with the digits that its error supports.
+
+        Two digits of the error: ``1.0010`` for an error of 0.003; ``1.234×10⁻⁷``.
+        """
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals, rounding)
         power = str(layout.exponent).translate(_RAISED)
@@ -218,6 +230,7 @@ class NumberFormat:
         """Return value ± standard error as HTML, with two digits of the error.
 
         An error of 0 is left out: that of a median of whole numbers can be 0 by chance.
+        ``row`` is as for `number`.
         """
         if not error or not math.isfinite(error):
             return self.number(value, row=row)
@@ -231,7 +244,8 @@ class NumberFormat:
         """Return a share, in [0, 1], as HTML in per cent, with its error if known.
 
         The exact value in the element is the share itself; the attribute
-        ``data-percent`` says that 100 times the share is shown.
+        ``data-percent`` says that 100 times the share is shown.  ``row`` is as for
+        `number`.
         """
         raws = (value, error) if error and math.isfinite(error) else (value,)
         layout = lay_out(*(float(as_decimal(raw).scaleb(2)) for raw in raws))
@@ -272,8 +286,9 @@ class NumberFormat:
     ) -> Markup:
         """Return a number as HTML for prose: at most ``digits`` significant digits.
 
-        The unit of its last digit is more than a quarter of its standard error.  With
-        ``percent`` the value is a share, in [0, 1], that is shown in per cent.
+        The unit of its last digit is more than a quarter of its standard error,
+        ``error``.  With ``percent`` the value is a share, in [0, 1], that is shown in
+        per cent.  ``row`` is as for `number`.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
@@ -300,10 +315,10 @@ class NumberFormat:
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Return a confidence interval as HTML, rounded outwards.
+        """Return a confidence interval as HTML, ``[0.95, 1.05]``, rounded outwards.
 
         The shown ends compare with those of the equivalence region as the exact ends
-        do.
+        do.  An open end is None.
         """
         shared = shared_error(low, high, region)
         ends = []
@@ -318,7 +333,7 @@ class NumberFormat:
     def bound(self, low: float | None, high: float | None) -> Markup:
         """Return an interval as HTML, or ≤ or ≥ its only end, rounded outwards.
 
-        An open end is None; a single end has two significant digits.
+        An open end is None; a single end has two significant digits: ``≤ 0.010``.
         """
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
@@ -328,7 +343,10 @@ class NumberFormat:
         return _markup(f"{sign}{KEPT}{self.number(end, error, rounding=rounding)}")
 
     def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
-        """Return value ×/÷ factor as HTML, with two significant digits of each."""
+        """Return value ×/÷ factor as HTML, with two significant digits of each.
+
+        ``row`` is as for `number`.
+        """
         shown = self.number(value, abs(value), row)
         error = self.number(factor, factor)
         return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
@@ -338,9 +356,8 @@ class NumberFormat:
     ) -> Markup:
         """Return an equivalence region as HTML, with the digits of an interval.
 
-        ``low`` and ``high`` are the ends of that interval.
-
-        A region that is open to one side is shown as ≤ or ≥ its end.
+        Such as ``0.90 … 1.10``.  ``low`` and ``high`` are the ends of that interval.  A
+        region that is open to one side is shown as ≤ or ≥ its end.
         """
         error = shared_error(low, high, region)
         ends = [
@@ -363,8 +380,9 @@ def _data(
 ) -> str:
     """Return an HTML ``data`` element: a written number, and its exact value.
 
-    Row id and power of ten are attributes, too.
-    A page has thousands of them, so attributes are without quotes, which HTML allows.
+    Such as ``<data value=0.5 data-row=r12>0.50</data>``; a power of ten is an
+    attribute, too.  A page has thousands of them, so attributes are without quotes,
+    which HTML allows.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
     if row and not UNQUOTED.fullmatch(row):

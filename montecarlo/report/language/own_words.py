@@ -51,7 +51,7 @@ def typeset_own_words(code: str, text: str) -> Markup:
 
     Raises
     ------
-    ValueError
+    InputError
         If the language is unknown, or a formula is malformed or not closed.
     """
     language = Language(code, *look_up("language", code, LANGUAGES), {})

@@ -69,13 +69,19 @@ def read_citation() -> dict[str, str]:
 
 
 def quantity_words(quantity: Quantity) -> str:
-    """Return the message that names a quantity; a threshold in it is a placeholder."""
+    r"""Return the message that names a quantity; a threshold in it is a placeholder.
+
+    Such as ``share of rows with $p_{\max} \ge %(threshold)s$``.
+    """
     threshold = SATURATED.get(quantity.given or quantity.name)
     return quantity.words.replace(f"{threshold}$", "%(threshold)s$")
 
 
 def _translate(language: Language, message: str, **values: str) -> str:
-    """Return the translation of a message as text, with values for its placeholders."""
+    """Return the translation of a message as text, with values for its placeholders.
+
+    ``%(level)s`` is the level of an interval, ``95 %``, unless ``values`` has another.
+    """
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
@@ -83,11 +89,15 @@ def _translate(language: Language, message: str, **values: str) -> str:
 def _estimate_sentence(result: Measurement, language: Language) -> str:
     """Return the sentence about the estimate and its interval.
 
+    Such as ``Entropy (mean over rows): the Monte Carlo estimate is 4.36 ± 0.01, ...``.
     The label stands before a colon, so that no grammar depends on it.
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Return a number as text with as many digits as the estimate has."""
+        """Return a number as text, rounded like the estimate of ``result``.
+
+        That is to the digits that its error supports.
+        """
         return language.numbers.plain(value, result.digits, rounding)
 
     say = partial(_translate, language, label=_quantity_label(result, language))
@@ -127,7 +137,10 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
 
 
 def _quantity_label(result: Measurement, language: Language) -> str:
-    """Return the words for quantity and summary, with a capital letter."""
+    """Return the words for quantity and summary, with a capital letter.
+
+    Such as ``Largest weight of a row (mean over rows)``.
+    """
     say, quantity = partial(_translate, language), QUANTITIES[result.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
     words = localise(language, say(quantity_words(quantity), threshold=threshold))
@@ -157,8 +170,8 @@ def _quantity_label(result: Measurement, language: Language) -> str:
 def _premise_words(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
     """Yield words for each of dependence, initialisation, normalisation and mask.
 
-    Those that the design point does not have are left out.  ``say`` translates a
-    message.
+    Such as ``mask: `causal```; those that the design point does not have are left out.
+    ``say`` translates a message.
     """
     if result.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=result.dependence)
@@ -171,7 +184,10 @@ def _premise_words(result: Measurement, say: Callable[..., str]) -> Iterator[str
 
 
 def _setting_parts(result: Measurement, language: Language) -> Iterator[str]:
-    """Yield the parts of the sentence on the setting, from d_k to replicates."""
+    """Yield the parts of the sentence on the setting, from d_k to replicates.
+
+    Such as ``$d_k = 64$`` and ``$n = 128$ keys per row``, in Markdown.
+    """
     say = partial(_translate, language)
     yield f"$d_k = {result.d_k}$"
     if result.n_keys is not None:

@@ -16,7 +16,10 @@ _ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 
 
 def summary_symbol(summary: str) -> str:
-    """Return the LaTeX operator of a summary: E for a mean, Q_p for a quantile."""
+    r"""Return the LaTeX operator of a summary: E for a mean, Q_p for a quantile.
+
+    Such as ``\operatorname{E}`` or ``Q_{0.9}``; p is the level, from 0 to 1.
+    """
     if summary in _ENDS:
         return _ENDS[summary]
     level = quantile_level(summary)
@@ -24,14 +27,18 @@ def summary_symbol(summary: str) -> str:
 
 
 def divisor_symbol(divisor: str) -> str:
-    """Return the LaTeX of a divisor, given by its name or formula."""
+    r"""Return the LaTeX of a divisor, given by its name or formula.
+
+    Such as ``2\,\sqrt{d_k}`` for ``2sqrt``.
+    """
     return parse_divisor(divisor).symbol
 
 
 def row_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return the LaTeX of an estimate: summary, quantity and divisor.
+    r"""Return the LaTeX of an estimate: summary, quantity and divisor.
 
-    The divisor may be a ratio such as ``none/sqrt``.
+    Such as ``\operatorname{E}\, H\;\;({c=\sqrt{d_k}})`` for the mean entropy.  The
+    divisor may be a ratio such as ``none/sqrt``.
     """
     if quantity in RECORDED:
         return _recorded_symbol(quantity, summary, divisor)
@@ -55,9 +62,10 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return the LaTeX of the estimate of a recorded quantity; see `RECORDED`.
+    r"""Return the LaTeX of the estimate of a recorded quantity; see `RECORDED`.
 
-    A ratio of divisors stands within the summary: it is formed for each seed.
+    A ratio of divisors stands within the summary, as it is formed for each seed:
+    ``Q_{0.5}\, [T({c=1})/T({c=\sqrt{d_k}})]``.
     """
     known = RECORDED[quantity]
     compared = [
@@ -72,7 +80,10 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def check_symbol(check: Check) -> str:
-    """Return the LaTeX of what a check tests: a quantity, or its slope in d_k."""
+    """Return the LaTeX of what a check tests: a quantity, or its log-log slope.
+
+    The slope is d ln(quantity) / d ln d_k.
+    """
     symbol = row_symbol(check.quantity, check.summary, check.divisor)
     if check.relation == "slope_between":
         return rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
@@ -80,7 +91,10 @@ def check_symbol(check: Check) -> str:
 
 
 def check_formula(check: Check) -> str:
-    """Return a check as LaTeX: quantity, relation, and expected value or bounds."""
+    r"""Return a check as LaTeX: quantity, relation, and expected value or bounds.
+
+    Such as ``\operatorname{Var}(q_m) = 1\;(\pm 5\,\%)``.
+    """
     symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
         name = check.number_format.replace("_", r"\_")
@@ -105,7 +119,10 @@ def check_formula(check: Check) -> str:
 
 
 def level_formula(level: Level | float | str | None) -> str:
-    """Return the LaTeX of a bound or expected value of a check; empty for None."""
+    r"""Return the LaTeX of a bound or expected value of a check; empty for None.
+
+    Such as ``0.25`` or, if it depends on the sizes of a case, ``2\,\sqrt{d_k}/n``.
+    """
     if level is None:
         return ""
     if not isinstance(level, Level):
@@ -124,7 +141,10 @@ def level_formula(level: Level | float | str | None) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return the LaTeX of a number: six digits, and a power of ten if needed."""
+    r"""Return the LaTeX of a number with six significant digits.
+
+    With a power of ten if needed: ``1.5\times 10^{-7}``.
+    """
     mantissa, _, exponent = f"{value:.6g}".partition("e")
     if not exponent:
         return mantissa

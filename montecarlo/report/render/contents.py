@@ -76,7 +76,10 @@ class Contents:
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
 
         def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
-            """Return id -> number, from 1 in the order of sections."""
+            """Return id -> number, from 1 in the order of ``orders`` and sections.
+
+            Counted are the ``ids`` whose section is among ``sections``.
+            """
             found = (
                 name
                 for order in orders
@@ -220,8 +223,8 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
     """Return the path of a figure's file in a report, such as ``figures/variance.svg``.
 
-    ``code`` is that of the language, which the names of files in other languages than
-    the first have.
+    ``name`` is its id, ``code`` is that of the language, which the names of files in
+    other languages than the first have: ``figures/variance.de.svg``.
     """
     return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 

@@ -66,7 +66,7 @@ def read_html(text: str) -> Tag:
             heading.attrs.setdefault("id", section["id"])
 
     def is_block(element: PageElement) -> bool:
-        """Return whether an element of the tree is a block, such as a paragraph."""
+        """Return whether an element of ``tree`` is a block: a tag of `_BLOCKS`."""
         return isinstance(element, Tag) and element.name in _BLOCKS
 
     for container in tree.select(_CONTAINERS):
@@ -184,7 +184,7 @@ class _Converter(MarkdownConverter):
         return f"<code>{code}</code>"
 
     def convert_math(self, el: Tag, _text: str, **_: object) -> str:
-        """Return the LaTeX of a formula between dollar signs."""
+        """Return the LaTeX of a formula between dollar signs: ``$d_k$``."""
         latex = (el.find("annotation") or el).get_text().strip()
         latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")  # parts cells
         latex = latex.replace("[", r"\lbrack ").replace(
@@ -193,13 +193,17 @@ class _Converter(MarkdownConverter):
         return f"${_TAKEN.sub(_protect_token, latex)}$"
 
     def convert_a(self, el: Tag, text: str, **_: object) -> str:
-        """Return a link with the address that ``link`` returns for its address."""
+        """Return a link with the address that ``link`` returns for its address.
+
+        ``[text](address)``.
+        """
         return f"[{text}]({self.link(str(el.get('href', '')))})"
 
     def convert_span(self, el: Tag, text: str, **_: object) -> str:
-        """Return the text of a span; a verdict is bold.
+        """Return the text of a span or b, bold if it is a verdict.
 
-        In tables an estimate follows a verdict directly, so a space is added.
+        After a verdict that is a b, as in tables, comes a space, since an estimate
+        follows directly.
         """
         if "data-verdict" not in el.attrs:
             return text
@@ -213,7 +217,7 @@ class _Converter(MarkdownConverter):
 
 
 def _name_block(block: str, name: object) -> str:
-    """Return a block of Markdown with an anchor before it.
+    """Return a block of Markdown with an anchor, ``<a id="x"></a>``, before it.
 
     ``name`` is the id of the block; with None there is no anchor.
     """
@@ -221,14 +225,18 @@ def _name_block(block: str, name: object) -> str:
 
 
 def _escape_start(match: re.Match[str]) -> str:
-    """Return the matched beginning of a paragraph, escaped as it would start a list."""
+    r"""Return the matched beginning of a paragraph, escaped as it would start a list.
+
+    ``1`` before a full stop becomes ``1\``, and ``-`` a numeric reference.
+    """
     return f"{match[1]}\\" if match[1] else f"&#{ord(match[2])};"
 
 
 def _protect_token(match: re.Match[str]) -> str:
-    """Return LaTeX for a matched part of a formula that Markdown does not change.
+    r"""Return LaTeX for a matched part of a formula that Markdown does not change.
 
-    The part is a command or a character that a Markdown parser may interpret.
+    The part is a command or a character that a Markdown parser may interpret: ``*``
+    becomes ``\ast``, and ``&`` a numeric reference.
     """
     taken = match[0]
     if taken in _SAME:
@@ -250,7 +258,8 @@ def link_in_post(
 ) -> str:
     """Return the address in a Markdown post for an address on an HTML page.
 
-    Figures become their files, HTML pages their Markdown files.  ``code`` is the
+    Figures become their files, HTML pages their Markdown files: ``#figure-variance`` is
+    ``figures/variance.svg``, ``en.html#x`` is ``report-en.md#x``.  ``code`` is the
     language of the post, ``languages`` are those of the report.
     """
     if address.startswith("#figure-"):

@@ -177,7 +177,10 @@ def policy(style: str, script: str) -> str:
 
 
 def source_hash(source: str) -> str:
-    """Return the hash of a style or script, as content security policies write it."""
+    """Return the hash of a style or script, as content security policies write it.
+
+    ``sha256-`` and the hash in base64.
+    """
     digest = hashlib.sha256(source.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -199,7 +202,11 @@ def functions_for(
     typeset = partial(typeset_sentence, language, own_language)
 
     def say(message: str, /, **values: object) -> Markup:
-        """Return the translation of a message as HTML, with its values and formulas."""
+        """Return the translation of a message into ``language`` as HTML.
+
+        With its ``values``, and formulas as MathML; cached in ``bare`` if it has no
+        values.
+        """
         if values:
             return _localised_prose(language, language.say(message, **values))
         if message not in bare:
@@ -207,12 +214,15 @@ def functions_for(
         return bare[message]
 
     def tex(latex: str) -> Markup:
-        """Return a LaTeX formula as MathML, its numbers in the language's format."""
+        """Return a LaTeX formula as MathML, with numbers in the format of ``language``.
+
+        With ``quotable`` its LaTeX is added.
+        """
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
     def in_language_of(code: str, message: str) -> Markup:
-        """Return the translation of a message into another language, as HTML."""
+        """Return the translation of a message into the language ``code``, as HTML."""
         other = read_language(code)
         return _localised_prose(other, other.say(message))
 
@@ -257,7 +267,10 @@ def typeset_sentence(
     words = words_by_language(sentence.text, own_language)
 
     def fill(placeholder: re.Match[str]) -> str:
-        """Return the HTML of the number for a matched placeholder."""
+        """Return the HTML of the number in ``sentence`` for a matched placeholder.
+
+        With ``brief`` in its short form; a placeholder without a number stays.
+        """
         if placeholder[0] == "%%":  # a percent sign in a user's text stays as typed
             return "%%" if isinstance(words, dict) else "%"
         number = sentence.numbers.get(placeholder[1])
@@ -279,7 +292,8 @@ def typeset_number(
     """Return a number in a sentence as HTML: value ± standard error.
 
     Shares are in per cent, whole numbers in full, and other exact values with three
-    digits.  With ``brief`` there is no error, and there are at most three digits.
+    significant digits.  With ``brief`` there is no error, and there are at most three
+    significant digits.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
@@ -296,7 +310,7 @@ def typeset_number(
 def _plain_words(language: Language, own_language: str | None, words: Words) -> str:
     """Return a text of the catalogue without markup, formulas as LaTeX.
 
-    ``own_language`` is that of `typeset_sentence`.
+    Formulas stay between dollar signs.  ``own_language`` is that of `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if isinstance(text, dict):
@@ -309,7 +323,8 @@ def _other_language(
 ) -> tuple[str, str] | None:
     """Return (tag, name) of the language of a text; None if it is the page's.
 
-    ``own_language`` is that of `typeset_sentence`.
+    Such as ``("de", "German")``, the name in the page's language.  ``own_language`` is
+    that of `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if not isinstance(text, dict):
