@@ -87,7 +87,10 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
     """
 
     def work(options: Any, argv: Sequence[str]) -> int:  # noqa: ANN401 - the command's
-        """Call ``work`` of the command's module, and return the exit status."""
+        """Call ``work`` of the module of ``command``, and return the exit status.
+
+        The empty ``command`` is `listing`.
+        """
         with importing(command):
             module = import_module(f"montecarlo.cli.{command or 'listing'}")
         status: int = module.work(options, argv)
@@ -100,8 +103,9 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
 def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
     """Parse a command's arguments, do its work, and return the exit status.
 
-    Expected errors end in one line.  Any other exception is printed with its traceback
-    and the request to report it.
+    ``work`` takes the options and ``argv``, the arguments as typed.  Expected errors
+    end in one line.  Any other exception is printed with its traceback and the request
+    to report it.
     """
     _terminated.clear()
     prepare_streams()
@@ -135,11 +139,14 @@ def importing(command: str) -> Iterator[None]:
     """End the process at once on Ctrl-C or SIGTERM, within a with block of imports.
 
     During imports nothing has to be undone yet, and imported code might catch an
-    exception instead of ending.
+    exception instead of ending.  ``command`` is named in the message.
     """
 
     def leave(number: int, _: object) -> None:
-        """Print a message and end the process; ``number`` is the signal's."""
+        """Print that nothing was written, for ``command``, and end the process.
+
+        ``number`` is that of the signal, on which the exit status depends.
+        """
         status = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         os._exit(print_message(command, NOTHING_WRITTEN, status))
 
@@ -156,8 +163,9 @@ def _handling(
 ) -> Iterator[None]:
     """Set a signal handler within a with block, if the current one is ``usual``.
 
-    Another handler was set deliberately, such as to ignore the signal, and stays.  Only
-    the main thread can set handlers; in others nothing is done.
+    ``number`` is the signal's.  Another handler was set deliberately, such as to ignore
+    the signal, and stays.  Only the main thread can set handlers; in others nothing is
+    done.
     """
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(number)

@@ -22,7 +22,11 @@ from montecarlo.report.making import write_figures
 
 
 def work(options: FiguresOptions, argv: Sequence[str]) -> int:
-    """Draw the figures, print the paths of their files, and return the exit status."""
+    """Draw the figures, print the paths of their files, and return the exit status.
+
+    ``argv`` are the arguments as typed, for timing.json.  The status is 4 if a figure
+    of ``--only`` has no data, otherwise 0.
+    """
     formats = options.format or ("svg",)
     for name in formats:
         look_up("format", name, dict.fromkeys(FORMATS))
@@ -60,7 +64,10 @@ def work(options: FiguresOptions, argv: Sequence[str]) -> int:
 
 
 def _appearance_options(options: FiguresOptions) -> list[str]:
-    """Return the given options for selection, format and theme, as typed words."""
+    """Return the options --only, --format and --theme that were given.
+
+    Each is one text, such as ``--format svg,png``, for a command line that is shown.
+    """
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
     return words + [f"--theme {options.theme}"] * (options.theme is not None)

@@ -49,7 +49,10 @@ SHORT = 5.0
 def work(options: JudgeOptions, argv: Sequence[str]) -> int:
     """Judge each file separately, print the results, and return the exit status.
 
-    All files are read before anything is sampled.
+    All files are read before anything is sampled.  ``argv`` are the arguments as typed,
+    for timing.json and for the printed command with more replicates.  The status is the
+    most serious of any file: 1 for an outcome that ``--fail-on`` names, else 4 if a
+    check could not be judged, else 0.
     """
     fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
     studies = _read_files(options)
@@ -85,7 +88,7 @@ def work(options: JudgeOptions, argv: Sequence[str]) -> int:
 
 
 def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
-    """Return the study of each file's claims, and the content of the file.
+    """Return path -> (study of the file's claims, content of the file).
 
     Raises
     ------
@@ -130,7 +133,8 @@ def _judge_file(
 ) -> ClaimsRecord:
     """Judge the claims of one file; return the content of claims.json.
 
-    With ``--output``, a report is written to ``folder``.
+    With ``--output``, a report is written to ``folder``, with a copy of ``content``,
+    the file.  ``argv`` are the arguments as typed, for timing.json.
     """
     if options.exact:
         return judge_by_theory(study)
@@ -155,7 +159,10 @@ def _judge_file(
 
 
 def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
-    """Return the results for one file as an object that JSON can represent."""
+    """Return the results for one file as an object that JSON can represent.
+
+    With the keys ``error_rate``, ``simultaneous_error``, ``seed`` and ``claims``.
+    """
     return {
         "error_rate": study.error_rate,
         "simultaneous_error": record.simultaneous_error,
@@ -165,7 +172,10 @@ def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
 
 
 def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
-    """Yield a message for each check with a case that exact values do not decide."""
+    """Yield a message for each check with a case that exact values do not decide.
+
+    Such as ``claim 'a', interpretation 'mean': theory does not decide entropy at ...``.
+    """
     for claim in record.claims:
         for one in claim.interpretations:
             for check in one.checks:
@@ -182,7 +192,11 @@ def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
 def _result_lines(
     study: Study, record: ClaimsRecord, argv: Sequence[str], *, exact: bool
 ) -> Iterator[str]:
-    """Yield the printed lines for a file: claims, error rate, undecided cases."""
+    """Yield the printed lines for a file: claims, error rate, undecided cases.
+
+    ``argv`` are the arguments as typed.  With ``exact``, as nothing was sampled, only
+    those of claims and a line that says so.
+    """
     for claim in record.claims:
         yield from _claim_lines(claim)
     if exact:
@@ -196,7 +210,8 @@ def _result_lines(
 def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]:
     """Yield lines on how many cases are undecided, and what would decide them.
 
-    The last line is the command with the number of replicates that would.
+    The last line is the command with the number of replicates that would, made of
+    ``argv``, the arguments as typed.  Nothing if no case is undecided.
     """
     undecided = [
         case
@@ -221,7 +236,8 @@ def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]
 def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
     """Yield the printed lines for a claim: its verdict, then its interpretations.
 
-    An interpretation has one or two lines.
+    Such as ``holds          variance``.  An interpretation has one or two lines, such
+    as ``holds          mean: 12 supported; d_k = 64, 256``, indented.
     """
     yield f"{claim.verdict:<14} {claim.id}"
     for one in claim.interpretations:
@@ -236,7 +252,8 @@ def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
 def _case_ranges(interpretation: InterpretationOutcome) -> Iterator[str]:
     """Yield the sizes of an interpretation's cases as text, such as "d_k = 64, 256".
 
-    If there are several distributions or conditions, their names come first.
+    Then that of numbers of keys, such as "n = 128".  If there are several distributions
+    or conditions, their names come first.
     """
     cases = [case for check in interpretation.checks for case in check.cases]
     conditions = dict.fromkeys(case.context or case.distribution for case in cases)
@@ -253,7 +270,7 @@ def _case_ranges(interpretation: InterpretationOutcome) -> Iterator[str]:
 def _list_sizes(sizes: Iterable[int]) -> str:
     """Return sizes as text: up to `MOST_SIZES` as a list, more as a range.
 
-    A range has the number of sizes, too.
+    Such as ``16, 64``, or ``16 to 4096 (9 sizes)``.
     """
     ordered = sorted(sizes)
     if len(ordered) <= MOST_SIZES:
@@ -264,7 +281,8 @@ def _list_sizes(sizes: Iterable[int]) -> str:
 def _worst_case(interpretation: InterpretationOutcome) -> str:
     """Return a line about the smallest case with the worst outcome, or "".
 
-    From worst to best: refuted, undecided, supported.  Empty if no case has a number.
+    Such as ``gaussian, d_k = 64: 1.001 ± 0.003, claimed 0.95 to 1.05``.  From worst to
+    best: refuted, undecided, supported.  Empty if no case has a number.
     """
     ranks = {Outcome.REFUTED: 0, Outcome.UNDECIDED: 1, Outcome.SUPPORTED: 2}
     candidates = [

@@ -20,14 +20,14 @@ Rows = Iterable[tuple[str, ...]]
 
 
 def work(options: ListOptions, _: Sequence[str]) -> int:
-    """Print the names of a kind, or the kinds of names; return the exit status."""
+    """Print the names of a kind, or the kinds of names; return the exit status, 0."""
     _, headings, rows = look_up("list", options.kind, KINDS)
     print_table(headings, (map(plain_words, row) for row in rows()))
     return DONE
 
 
 def _quantities() -> Rows:
-    """Yield name, description, summaries and commands of each quantity.
+    """Yield (name, description, summaries, commands) of each quantity.
 
     Sampled quantities come first, then recorded ones, which `judge` alone accepts.
     """
@@ -38,7 +38,7 @@ def _quantities() -> Rows:
 
 
 def _distributions() -> Rows:
-    """Yield name, description, kurtosis and order of moments of each distribution."""
+    """Yield (name, description, kurtosis, order of moments) of each distribution."""
     for one in DISTRIBUTIONS.values():
         yield one.name, one.words, f"{one.kurtosis:g}", f"{one.moments:g}"
     yield "NAME(mean=0.5,std=2)", "any of these, shifted and rescaled", "", ""
@@ -47,7 +47,7 @@ def _distributions() -> Rows:
 
 
 def _divisors() -> Rows:
-    """Yield name and description of each divisor, and of examples of formulas."""
+    """Yield (name, description) of each divisor, and of examples of formulas."""
     yield from ((one.name, one.text) for one in DIVISORS.values())
     yield "13.5", "a number"
     yield "2*d_k^0.6", "a factor times powers of d_k, n and ln(n)"
@@ -57,7 +57,7 @@ def _divisors() -> Rows:
 
 
 def _initialisations() -> Rows:
-    """Yield each parameter of an initialisation and its possible values."""
+    """Yield (parameter of an initialisation, its possible values), as texts."""
     yield from ((f"kind={k}", f"weights {x}") for k, (_, x) in WEIGHT_KINDS.items())
     yield "norm=", " or ".join(NORMS) + ", of the tokens"
     yield "shape=", f"{', '.join(SHAPES)}: contents of a weight matrix"
@@ -66,7 +66,7 @@ def _initialisations() -> Rows:
 
 
 def _claims() -> Rows:
-    """Yield id, topic and places in the texts of each claim of the five texts."""
+    """Yield (id, topic, places in the texts) of each claim of the five texts."""
     for claim in read_catalogue().claim:
         places = ", ".join(f"{one.text} {one.section}" for one in claim.source)
         yield claim.id, claim.topic, places

@@ -72,7 +72,11 @@ class Result(NamedTuple):
 
 
 def work(options: MeasureOptions, argv: Sequence[str]) -> int:
-    """Measure the requested quantity, print the result, and return the exit status."""
+    """Measure the requested quantity, print the result, and return the exit status.
+
+    ``argv`` are the arguments as typed, for the command that gives the same digits.
+    The status is that of `Result`.
+    """
     _require_effective(options)
     if options.replicates is not None:
         outcome = replay(
@@ -129,7 +133,10 @@ def _require_effective(options: MeasureOptions) -> None:
 
 
 def _command_with_seed(argv: Sequence[str]) -> str:
-    """Return the command for some arguments, with the default seed made explicit."""
+    """Return the command for some arguments, with the default seed made explicit.
+
+    Such as ``python -m montecarlo measure --d-k 64 --quantity score_mean --seed 1``.
+    """
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in argv)
     words = [*argv, *([] if seeded else ["--seed", "1"])]
     return f"python -m montecarlo measure {shlex.join(words)}"
@@ -137,6 +144,8 @@ def _command_with_seed(argv: Sequence[str]) -> str:
 
 def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
     """Measure the quantity that the options request, to their target error.
+
+    ``argv`` are the arguments as typed, for the command of the result.
 
     Raises
     ------
@@ -242,8 +251,9 @@ def _shortfall(
 ) -> str:
     """Return why the target error was not reached, and what would reach it.
 
-    ``target`` is the target error, ``needed`` the number of replicates for it, and
-    ``seconds`` the CPU time of one replicate.
+    As words to follow "the target error was not reached:".  ``target`` is the target
+    error, ``needed`` the number of replicates for it, and ``seconds`` the CPU time of
+    one replicate.
     """
     if math.isnan(needed):
         return f"no interval {_reason_without_interval(measured)}"
@@ -264,7 +274,10 @@ def _shortfall(
 
 
 def _reason_without_interval(measured: Measurement) -> str:
-    """Return why a measurement has no bounded interval, as part of a sentence."""
+    """Return why a measurement has no bounded interval.
+
+    As words to follow "no interval", such as ``without the moments that it needs``.
+    """
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"
     if math.isnan(measured.estimate):
@@ -275,7 +288,7 @@ def _reason_without_interval(measured: Measurement) -> str:
 
 
 def _format_result(result: Result, *, as_json: bool) -> str:
-    """Return a result as text: one JSON object, or a few lines.
+    """Return a result as text: with ``as_json`` one JSON object, else a few lines.
 
     The last line is the command that gives the same digits, if there is one.
     """

@@ -30,7 +30,12 @@ RECORDED = ("axes", "causal", "expect", "rtol", "divisor")
 
 
 def work(options: ObserveOptions, argv: Sequence[str]) -> int:
-    """Observe the files, write the results, print a summary; return the exit status."""
+    """Observe the files, write the results, print a summary; return the exit status.
+
+    ``argv`` are the arguments as typed, for timing.json.  The status is 1 if a head
+    is in a state that ``--fail-on`` names, or divides by another divisor than the
+    expected one; 4 if that cannot be determined; otherwise 0.
+    """
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     failing = require_names("fail-on", options.fail_on or (), STATES)
     require_files(options.files)  # before the output folder is created
@@ -76,7 +81,10 @@ def work(options: ObserveOptions, argv: Sequence[str]) -> int:
 
 
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
-    """Yield the items while a progress bar with the label ``name`` counts them."""
+    """Yield the items while a progress bar with the label ``name`` counts them.
+
+    No bar with ``quiet``.
+    """
     with open_bar(name, quiet=quiet) as update:
         for done, item in enumerate(items, start=1):
             yield item

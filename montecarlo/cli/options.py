@@ -43,7 +43,10 @@ Names = tuple[str, ...]
 
 
 def parse_indices(name: str, text: str) -> range:
-    """Return the range of replicate indices A to B - 1 from a text ``A:B``."""
+    """Return the range of replicate indices A to B - 1 from a text ``A:B``.
+
+    `InputError` unless A is at least 0 and below B; ``name`` is that of the option.
+    """
     first, _, stop = text.partition(":")
     indices = range(parse_whole(name, first), parse_whole(name, stop))
     if not indices or indices.start < 0:
@@ -65,7 +68,10 @@ TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in a comma-separated text; "" between adjacent commas."""
+    """Return the names in a comma-separated text as a list, without spaces around them.
+
+    "" between adjacent commas: ``"a, b,,c"`` gives ``["a", "b", "", "c"]``.
+    """
     return [part.strip() for part in text.split(",")]
 
 
@@ -122,9 +128,10 @@ def _flag(option: Field[Any]) -> str:
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
-    """Return whether an option is a list, and the type of each value.
+    """Return (whether an option takes several values, the type of each).
 
-    ``hint`` is the type hint of the option's field; None in a union is ignored.
+    (True, X) for the type hint ``tuple[X, ...]`` of its field, else (False, hint).
+    None in a union is ignored.
     """
     args = get_args(hint)
     if NoneType in args:
@@ -180,7 +187,11 @@ class Parser(argparse.ArgumentParser):
         self._add(OTHER, "-h", "--help")
 
     def _add(self, heading: str, *flags: str, **special: Any) -> None:  # noqa: ANN401
-        """Add an option under a heading; its settings in `SHARED` are defaults."""
+        """Add an option under a heading; its settings in `SHARED` are defaults.
+
+        ``flags`` are its names, such as ``-h`` and ``--help``; ``special`` are
+        arguments of ``add_argument`` that replace defaults.
+        """
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
         settings = SHARED.get(flags[-1], {}) | special
@@ -217,7 +228,11 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _refuse(self, name: str) -> NoReturn:
-        """Raise `InputError` for an unknown option, with a similar one as a hint."""
+        """Raise `InputError` for an unknown option, with a similar one as a hint.
+
+        ``name`` is what was typed, such as ``--sed``.  If other commands have the
+        option, the hint names them.
+        """
         if not name.startswith("-"):
             raise InputError(f"arguments must be options (--seed 1), got {show(name)}")
         others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
@@ -228,8 +243,9 @@ class Parser(argparse.ArgumentParser):
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
         """Return the value of an option from its text; a default stays as it is.
 
-        An empty text comes from ``--config=``, or from ``--seed=--``, for which
-        argparse up to Python 3.12 returns an empty list.
+        ``given`` is a text, a list of texts, or the default.  A tuple if the option
+        takes several values.  An empty text comes from ``--config=``, or from
+        ``--seed=--``, for which argparse up to Python 3.12 returns an empty list.
         """
         if not isinstance(given, str | list):
             return given  # the default, or a switch
@@ -263,7 +279,8 @@ class Parser(argparse.ArgumentParser):
 def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # noqa: ANN401 - a command's options
     """Raise `InputError` if any of the named options was given a value.
 
-    ``why`` is the option beside which they have no effect, such as ``--replicates``.
+    ``names`` are those of fields, such as ``fail_on``; ``why`` is the option beside
+    which they have no effect, such as ``--replicates``.
     """
     known = {one.name: one for one in fields(options)}
     for name in sorted(names):

@@ -20,7 +20,12 @@ from montecarlo.report.running import report_maker
 
 
 def work(options: ReportOptions, argv: Sequence[str]) -> int:
-    """Write the report, print a summary, and return the exit status."""
+    """Write the report, print a summary, and return the exit status.
+
+    ``argv`` are the arguments as typed, for timing.json and for the printed command
+    that makes the same report.  The status is 1 if the results have an outcome that
+    ``--fail-on`` names, otherwise 0.
+    """
     fail_on = read_fail_on(options.fail_on or ())
     results, written = write_or_render(
         options,
@@ -36,7 +41,10 @@ def work(options: ReportOptions, argv: Sequence[str]) -> int:
 
 
 def summary_lines(results: Findings, written: Sequence[Path]) -> list[str]:
-    """Return the lines to print: page to open, verdict counts, failed self-checks."""
+    """Return the lines to print: page to open, verdict counts, failed self-checks.
+
+    Such as ``open output/index.html (files written: 40)`` or ``claims: 12 holds``.
+    """
     pages = [path for path in written if path.suffix in {".html", ".md"}]
     first = next((path for path in pages if path.name == "index.html"), pages[0])
     counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
@@ -51,7 +59,8 @@ def command_again(
 ) -> str:
     """Return the command that writes the same report again, with an explicit seed.
 
-    ``run`` is the content of run.json.
+    Such as ``python -m montecarlo report --seed 1``: it repeats ``argv``, the arguments
+    as typed.  ``run`` is the content of run.json.
     """
     words = [*argv]
     if options.seed is None and not (options.source or options.config):
