@@ -39,7 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def list_commands() -> str:
-    """Return the general help as text: usage, and each command with its purpose."""
+    """Return the general help as text: usage, and each command with its purpose.
+
+    One line for each command, such as ``  judge      Judge claims of your own, ...``.
+    """
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",

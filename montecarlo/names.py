@@ -40,7 +40,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean NAME?" with the most similar known name, or ""."""
+    """Return " Did you mean 'NAME'?" with the most similar known name, or ""."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -77,7 +77,8 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
     """Return a user's names as a list, after checking that all are known.
 
-    ``["none"]`` gives an empty list.  Errors are those of `look_up`.
+    ``["none"]`` gives an empty list.  ``kind`` is what messages call the names; errors
+    are those of `look_up`.
     """
     table = {name: name for name in known}
     return [] if list(names) == [NONE] else [look_up(kind, x, table) for x in names]
@@ -85,6 +86,8 @@ def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list
 
 def parse_folder(name: str, text: str) -> Path:
     """Return the path in a text, with ``~`` expanded.  The folder need not exist.
+
+    ``name`` is what messages call the input.
 
     Raises
     ------
@@ -110,11 +113,13 @@ def parse_whole(
 ) -> int:
     """Return the integer in a text of ASCII digits with an optional sign.
 
+    ``name`` is what messages call the input.
+
     Raises
     ------
     InputError
         If it is no integer, has more than `MOST_DIGITS` characters, or is not from
-        ``least`` to ``most``.
+        ``least`` to ``most``, ends included.
     """
     if len(text) > MOST_DIGITS:
         raise InputError(
@@ -130,7 +135,10 @@ def parse_whole(
 
 
 def parse_decimal(name: str, text: str) -> float:
-    """Return the finite number in a text such as 0.01 or 1e-2, as a float."""
+    """Return the finite number in a text such as 0.01 or 1e-2, as a float.
+
+    `InputError` for any other text, which it calls ``name``.
+    """
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
         raise InputError(f"{name} must be a number, got {text!r}")
@@ -138,7 +146,10 @@ def parse_decimal(name: str, text: str) -> float:
 
 
 def require_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a string, else raise `InputError`."""
+    """Return ``value`` if it is a string, else raise `InputError`.
+
+    ``name`` is what the message calls it.
+    """
     if not isinstance(value, str):
         raise InputError(f"{name} must be a text, got {show(value)}")
     return value
@@ -147,7 +158,8 @@ def require_text(name: str, value: object) -> str:
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return ``value`` as an `int` if it is an integer from ``least`` to ``most``.
 
-    Python's and NumPy's integers are accepted; bools are not.
+    Both ends are included.  Python's and NumPy's integers are accepted; bools are not.
+    Otherwise `InputError`, which calls the value ``name``.
     """
     number = None
     if isinstance(value, Integral) and not is_bool_or_timedelta(value):
@@ -162,7 +174,10 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
 
 def require_flag(name: str, value: object) -> bool:
-    """Return ``value`` as a `bool` if it is True or False, of Python or NumPy."""
+    """Return ``value`` as a `bool` if it is True or False, of Python or NumPy.
+
+    Otherwise `InputError`, which calls the value ``name``.
+    """
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return bool(value)
     raise InputError(f"{name} must be True or False, got {show(value)}")
@@ -188,7 +203,8 @@ def require_number(
     """Return ``value`` as a float if it is a real number from ``least`` to ``most``.
 
     Infinity is accepted within these limits, NaN is not.  ``ends`` says whether the
-    limits themselves are allowed.
+    limits themselves are allowed.  Otherwise `InputError`, which calls the value
+    ``name``.
     """
     number = math.nan
     if isinstance(value, Real) and not is_bool_or_timedelta(value):

@@ -75,7 +75,11 @@ def attention_scale(
         source: object | None = None,
         **options: Any,  # noqa: ANN401 - of assert_attention_scale
     ) -> Recording | None:
-        """Check a source now and return None; for a model return a `Recording`."""
+        """Check arrays or a file now and return None; for a model return a `Recording`.
+
+        That is appended to ``recordings``, and checks at the end of its with block.
+        Without ``source``, all attention of torch is recorded.
+        """
         __tracebackhide__ = True
         from montecarlo.model.checking import assert_attention_scale
 
@@ -104,9 +108,10 @@ def attention_scale(
 def _check(
     source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Call `assert_attention_scale`; a failure also names a command for details.
+    """Call `assert_attention_scale` with ``options``; a failure also names a command.
 
-    The command reads the recorded attention, which is saved in ``tmp_path``.
+    The command shows details of the recorded attention, which is saved in ``tmp_path``
+    of the test of ``request``.
     """
     __tracebackhide__ = True
     from montecarlo.errors import InputError

@@ -18,7 +18,8 @@ MOST_TOML_BYTES = 2**18
 def require_regular(name: str, path: Path) -> None:
     """Raise `InputError` unless a path is that of an existing regular file.
 
-    Called before opening, since reading a pipe or a device may never end.
+    Called before opening, since reading a pipe or a device may never end.  ``name`` is
+    what the message calls the file.
     """
     with reading(name, path):
         path.stat()  # raises if there is none
@@ -28,6 +29,8 @@ def require_regular(name: str, path: Path) -> None:
 
 def write_file(name: str, path: Path, content: bytes) -> None:
     """Write bytes to a file atomically; a symbolic link is followed.
+
+    ``name`` is what messages call the path.
 
     Raises
     ------
@@ -56,6 +59,8 @@ def write_file(name: str, path: Path, content: bytes) -> None:
 
 def read_small(name: str, path: Path, most: int = MOST_TOML_BYTES) -> bytes:
     """Return the bytes of a regular file of at most ``most`` bytes.
+
+    ``name`` is what messages call the file.
 
     Raises
     ------
