@@ -142,7 +142,8 @@ def differences_to_largest(
     gaps : Gaps
         Of the scores; says at which key the largest of each row is.
     n_rows : int, optional
-        Only this number of first rows is returned; by default all.
+        Number of rows that are returned, the first ones; by default all.  Only for a v
+        that is one for each replicate.
 
     Returns
     -------

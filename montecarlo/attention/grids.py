@@ -14,7 +14,7 @@ DECADES = 8
 
 @dataclass(frozen=True, slots=True)
 class LogGrid:
-    """A grid with bins of equal logarithmic width, with an optional top.
+    """Bins of equal logarithmic width within each of its layers, with an optional top.
 
     Exact zero has a bin of its own.  Values outside of the grid are counted in the
     first or last bin.  Above half of the top, bins have equal width in the logarithm of
@@ -81,9 +81,10 @@ class LogGrid:
 
     @property
     def _half(self) -> float:
-        """Position of top/2 on the scale of bin indices, fractional within a bin.
+        """Number of bins from the first of ``ends`` to top/2, not necessarily whole.
 
-        Above it, bins are by the distance to the top.  Only for a finite top.
+        Larger values are in bins of their distance to the top.  Only for a finite top;
+        the bin of zero is not counted.
         """
         return float(np.interp(math.log10(0.5 * self.top), self.ends, self._end_bins))
 

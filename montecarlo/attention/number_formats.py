@@ -67,12 +67,12 @@ class NumberFormat:
 
     @cached_property
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
-        """Two integers with which `round` computes an anchor: (smallest power, lift).
+        """Two integers for `round`: (bit pattern of 2**least_exponent, lift).
 
-        The first has the bits of 2**least_exponent as a float64.  The second is added
-        to the bits of the power of 2 of a number, which gives those of its anchor:
-        1.5 times 2**(53 - bits) times that power.  Adding the anchor to the number and
-        subtracting it again rounds the number to the format.
+        Bit patterns are those of float64.  That of a power of 2 plus the lift is the
+        pattern of 1.5 * 2**(53 - p) times the power, where p is ``self.bits``.  If the
+        power is that of a number, adding this to the number and subtracting it again
+        rounds the number to the format.
         """
         lift = (53 - self.bits << 52) + (1 << 51)
         return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)

@@ -180,8 +180,9 @@ class Quantity:
     def divisor(self, name: str) -> str:
         """Return the divisor under which tables list this quantity for ``name``.
 
-        It is ``name`` itself, a divisor or a ratio of two such as ``none/sqrt``; or
-        ``none`` for a single divisor that does not change the value.
+        It is ``name`` itself, a divisor or a ratio of two such as ``none/sqrt``; but
+        ``none`` for a single divisor if that does not change the value, or if the
+        quantity is conditional.
         """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
@@ -194,8 +195,9 @@ def _quantity(
 ) -> Callable[[Callable[..., Array]], Quantity]:
     """Return a decorator that makes a function a quantity and adds it to the table.
 
-    The quantity has the name of the function.  Its words are the first line of the
-    docstring, unless ``words`` is given.  Other parameters are fields of `Quantity`.
+    The quantity has the name of the function.  Its words are ``words``, or else the
+    first line of the docstring without the full stop; this begins in lower case, unless
+    with a name such as KL.  Other parameters are fields of `Quantity`.
     """
 
     def add(function: Callable[..., Array]) -> Quantity:
@@ -264,8 +266,8 @@ def score_mean(means: PairMeans, d_k: int) -> Array:
 def score_variance(means: PairMeans, d_k: int) -> Array:
     """Variance of the scores over all pairs.
 
-    An array of the shape of those in ``means``, before division by the square of
-    a divisor.
+    ``means["s2"] - means["s"]**2``, before division by the square of a divisor: an
+    array of the shape of those in ``means``.  ``d_k`` is not used.
     """
     return _variance(means, "s")
 

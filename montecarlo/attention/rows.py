@@ -100,7 +100,10 @@ class ScoreBlock:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Raw scores relative to the two largest of each row."""
+        """Raw scores minus the second largest of their row, and that minus the largest.
+
+        Hidden scores are overwritten in ``scores``.
+        """
         return measure_gaps(self.scores, self.block)
 
     @cached_property

@@ -36,7 +36,7 @@ NOT_NEGLIGIBLE_TO, NEGLIGIBLE_FROM = -29.0, -30.0
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Raw scores of rows, relative to the largest and second largest of each row.
+    """Raw scores minus the second largest of their row, and that minus the largest.
 
     Attributes
     ----------
@@ -50,7 +50,8 @@ class Gaps:
         Score minus second largest score, at most 0; `FAR` at the largest score and,
         approximately, at hidden scores.
     variance : ndarray, shape (..., n_queries)
-        Variance of the scores within each row, with denominator n - 1.
+        Variance of the scores within each row, with denominator n - 1; inf or NaN if
+        their squares overflow.
     lowest : float
         Minimum over all rows of lowest minus largest score.
     """
@@ -64,7 +65,7 @@ class Gaps:
 
 
 def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
-    """Return the scores of rows relative to the two largest of each row.
+    """Return scores minus the second largest of their row, and that minus the largest.
 
     Parameters
     ----------
@@ -182,8 +183,9 @@ class SoftmaxRows:
         Of the raw scores.
     sums : RowSums
     e : ndarray of float32 or float64, shape (..., n_queries, n_keys)
-        exp(score - second largest score), and 0 at the largest score.  Weights of the
-        rest are e times `RowSums.unit`.
+        exp(score - second largest score) of divided scores; 0 at the largest and at
+        hidden scores, and in float32 below `NEGLIGIBLE`.  Weights of the rest are e
+        times `RowSums.unit`.
     """
 
     gaps: Gaps
