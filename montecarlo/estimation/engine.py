@@ -53,7 +53,10 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch from the journal, if it is there; return whether it is."""
+        """Add a batch from the journal, if it is there; return whether it is.
+
+        False without a journal.
+        """
         file = self._file(point, start, stop)
         if file is None or not file.exists():
             return False
@@ -65,7 +68,10 @@ class SampleStore:
         return sum(stop - start for start, stop in self._batches.get(point, ()))
 
     def packed(self, point: DesignPoint) -> list[bytes]:
-        """Return all batches of a point as bytes, in the order of their replicates."""
+        """Return all batches of a point as bytes, in the order of their replicates.
+
+        There must be at least one batch.
+        """
         stored = [batch for _, batch in sorted(self._batches[point].items())]
         return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
@@ -107,7 +113,7 @@ class Budget:
     def analyses(self) -> tuple[int, ...]:
         """Return the numbers of replicates at which a point is analysed, ascending.
 
-        Each number is twice the one before.
+        The first is ``first``, each is twice the one before, and none exceeds ``most``.
         """
         n_analyses = (self.most // self.first).bit_length()
         return tuple(self.first * 2**n for n in range(n_analyses))
@@ -165,7 +171,8 @@ def run(
     Returns
     -------
     dict
-        The first failed batch of each point at which sampling raised an exception.
+        The first failed batch of each point at which sampling raised an exception; no
+        further round samples such a point.  Empty if there was none.
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:

@@ -44,7 +44,8 @@ class Estimate:
     value : float
         NaN if it is not determined; the interval may still be.
     std_error : float
-        NaN with fewer than two replicates, or without the moments that it needs.
+        NaN with fewer than two replicates, or without the moments that it needs; inf
+        if it is computed from an interval that is infinite.
     n_replicates : int
         Number of independent replicates.
     skewness : float
@@ -78,10 +79,11 @@ class Estimate:
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
-        Each end misses the true value with probability ``error_rate``.  Without
-        ``bounds`` it is Student's or Hall's interval, as from `interval_ends`, but in
-        the arithmetic of Python, which is ten times faster for one estimate.  It is
-        infinite if the estimate `depends_on_outliers`.
+        Each end misses the true value with probability ``error_rate``.  With ``bounds``
+        it is ``bounds(error_rate)``.  Otherwise it is infinite if the estimate
+        `depends_on_outliers`, else Student's or Hall's interval as from
+        `interval_ends`, in the arithmetic of Python, which is ten times faster for one
+        estimate; NaN if the standard error is.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -111,7 +113,7 @@ class Estimate:
         """Return a copy with other ``bounds``, and the standard error that fits them.
 
         The standard error is half the width of the 95 % interval over the quantile of
-        Student's t.
+        Student's t; inf if an end is infinite.
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
@@ -193,7 +195,10 @@ class Estimate:
         )
 
     def root(self) -> "Estimate":
-        """Return the estimate of the square root of a positive quantity."""
+        """Return the estimate of the square root of the quantity.
+
+        ``value`` must be positive.
+        """
         value = math.sqrt(self.value)
         return Estimate(
             value,
@@ -232,7 +237,8 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     ----------
     values : ndarray, shape (n_replicates,)
     within : (float, float)
-        Finite range of the values.
+        Finite range of the values.  A mean outside of it is returned as it is, without
+        a range: see `Estimate.in_range`.
 
     Notes
     -----
@@ -362,7 +368,8 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     """Return the estimate of the ratio ``over``/``under`` of two positive quantities.
 
     The interval of the ratio combines those of the quantities, each at half of the
-    error rate.  It is valid for any dependence of the two estimates.
+    error rate.  It is valid for any dependence of the two estimates.  The value is inf
+    if only that of ``under`` is 0, and NaN if both are 0 or either is NaN.
     """
 
     def divide(numerator: Interval, denominator: Interval) -> Interval:
@@ -380,7 +387,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the interval of ``over``/``under`` at a one-sided error rate.
 
-        Half of the rate is spent on each of the two.
+        The intervals of ``over`` and ``under`` are each taken at half of the rate.
         """
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
@@ -436,7 +443,8 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the interval of the median at a one-sided error rate.
 
-        An order statistic of ``lowest`` and one of ``highest``; (-inf, inf) if there
+        The lower end is an order statistic of the sorted lower bounds, ``lowest``; the
+        upper end is one of the sorted upper bounds, ``highest``.  (-inf, inf) if there
         are too few values for this rate.
         """
         # number of order statistics below which P(binomial <= number) < error_rate
@@ -487,6 +495,9 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
     """Return the estimate of the slope of ln value against ln size by least squares.
+
+    It is infinite if the value of an estimate is not positive, and NaN if two such make
+    it infinite in opposite directions.
 
     Parameters
     ----------
@@ -540,5 +551,5 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
 
 
 def _log(value: float) -> float:
-    """Return ln value, or -inf if ``value``, an end of an interval, is not positive."""
+    """Return ln value, or -inf if ``value`` is not positive; NaN stays."""
     return -math.inf if value <= 0.0 else math.log(value)

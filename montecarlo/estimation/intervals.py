@@ -129,7 +129,7 @@ def jackknife_moments(
     -------
     EstimateMoments
         Shape (...): the estimates corrected for bias to first order, and their
-        jackknife standard errors.
+        jackknife standard errors.  Of one replicate: not corrected, and NaN.
 
     References
     ----------
@@ -201,7 +201,8 @@ def interval_ends(
     -----
     Each end is that of Student's t interval or of Hall's (`hall_quantile`), whichever
     is wider.  Student's misses too often on one side if replicates are skewed, Hall's
-    on both sides if they have heavy tails.
+    on both sides if they have heavy tails.  Ends are finite however skewed replicates
+    are, unlike those of `Estimate.ends`.
     """
     t = t_quantile(error_rate, n_replicates)
     a = moments.skewness / math.sqrt(n_replicates)

@@ -130,6 +130,7 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> EstimateMoments:
     n_rows : float
         Total number of rows; all replicates have equally many.
     n_replicates : int
+        At least 2.
 
     Returns
     -------
@@ -164,7 +165,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMomen
     rows : ndarray, shape (3,)
         Sums of m, m² and m³.
     n_replicates : int
-        Number of replicates with m > 0.
+        Number of replicates with m > 0; at least 2.
 
     Returns
     -------

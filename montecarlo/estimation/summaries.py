@@ -225,7 +225,8 @@ class Summaries:
     def estimate(self, key: RowKey) -> Estimate:
         """Return the estimate with a key, clipped to its range; cached.
 
-        ``columns`` must have the columns that it needs.
+        Without `has_interval`, standard error and interval are NaN.  ``columns`` must
+        have the columns that it needs.
         """
         if key not in self._estimates:
             raw = self._compute(key)
@@ -235,9 +236,10 @@ class Summaries:
         return self._estimates[key]
 
     def _range(self, key: RowKey) -> tuple[Range, float]:
-        """Return (range of an estimate, largest relative distance from it by rounding).
+        """Return ((smallest, largest) possible value of an estimate, tolerance).
 
-        As `Estimate.in_range` takes them; the distance is that of a bin for quantiles.
+        The tolerance is how far, relatively, an estimate may lie outside: rounding, or
+        the width of a bin for quantiles.  As `Estimate.in_range` takes them.
         """
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
@@ -330,7 +332,8 @@ class Summaries:
         """Return the estimate of a summary over the rows that meet a condition.
 
         The condition is that of `Quantity.given`.  Only replicates with such a row are
-        used.  With fewer than `FEWEST_OUTLIERS` replicates left the estimate is NaN.
+        used.  If these are neither all nor at least `FEWEST_OUTLIERS`, the estimate is
+        NaN.
         """
         names = key.quantity, rows_column(key.quantity)
         columns = np.stack([self._column(key.divisor, name) for name in names])
@@ -391,7 +394,8 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
     """Return the reason why a quantity is not defined at a point; empty if it is.
 
     As words to follow the quantity's name: ``needs planted keys: ...``.  The divisor
-    and the summary of ``key`` are not considered.
+    and the summary of ``key`` are not considered.  A point with rows takes no quantity
+    of pairs.
     """
     quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:
