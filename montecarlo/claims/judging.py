@@ -323,9 +323,9 @@ class Judge:
         """Return the verdict on one meaning of a claim, from the outcomes of checks.
 
         A case, which is a design point or a series of them, is supported if all checks
-        are; the quantifier of the interpretation says how cases combine.  ``votes``
-        says whether a text states this meaning, so that the verdict counts for the
-        claim.
+        are; the quantifier of the interpretation says how cases combine.  If a check
+        has no case the verdict is open, unless it fails.  ``votes`` says whether a text
+        states this meaning, so that the verdict counts for the claim.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)

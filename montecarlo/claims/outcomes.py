@@ -142,7 +142,10 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether theory or algebra decided the case, and no sample or training run."""
+        """Whether theory or algebra decided the case, not a sample or a training run.
+
+        There may be a sample that left it undecided.
+        """
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed
 
@@ -207,7 +210,7 @@ def round_interval(
     -------
     (low, high)
         Rounded to the fewest significant digits, at least six, with which they compare
-        to the ends of the region as before.  None for an infinite end.
+        to the ends of the region as before.  None for an end that is infinite or NaN.
     """
 
     def signs(value: float) -> list[int]:
@@ -215,7 +218,7 @@ def round_interval(
         return [(value > end) - (value < end) for end in region]
 
     def round_outwards(value: float, *, up: bool) -> float | None:
-        """Return an end of ``interval`` rounded up or down; None if it is infinite.
+        """Return an end of ``interval`` rounded up or down; None if it is not finite.
 
         To 6 to 16 significant digits, the fewest with which `signs` stay the same.
         """
@@ -263,7 +266,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
         Whether an exact value decides if the sample does not.  It never does if the
         check compares with that value.
     **others
-        Further fields of the case: ``rows`` and ``d_k_range``.
+        Further fields of the case: ``rows``, ``d_k_range`` and ``simulated``.
 
     Returns
     -------
@@ -340,7 +343,8 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
 def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     """Yield (case, next case) where the outcome changes between neighbouring d_k.
 
-    The two cases are alike in everything else; undecided cases are left out.
+    The two cases are alike in everything else.  Cases that are not decided, or have no
+    d_k, are left out.
 
     Parameters
     ----------

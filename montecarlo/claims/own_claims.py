@@ -383,8 +383,8 @@ def _blocks_of_domain(check: Check, sizes: Collection[int]) -> Iterator[Block]:
     ----------
     check : Check
     sizes : collection of int
-        Numbers of keys of all checks.  A check of a series over d_k needs its whole
-        series at each of them within its domain.
+        Numbers of keys of all checks.  A check of a series over d_k is sampled at those
+        within its domain, any other at `fill_range` of its domain.
     """
     domain, (low, high) = check.domain, check.domain.n_keys
     of_pairs = check.quantity in PAIR_QUANTITIES

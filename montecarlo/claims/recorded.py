@@ -94,11 +94,11 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return case -> tr(J)/(1 - p), for rows with a largest weight p.
+    """Return case -> tr(J)/(1 - p), for a row of n keys with a largest weight p.
 
-    J is the Jacobian of softmax.  The other weights are equal, which gives the largest
-    trace.  One case for each pair of `PEAKS` and `OTHER_KEYS`, with a part such as
-    ``p = 0.9, n = 128``.
+    J is the Jacobian of softmax.  The other n - 1 weights are equal, which gives the
+    largest trace.  One `CaseKey` for each p in `PEAKS` and n - 1 in `OTHER_KEYS`; its
+    part is such as ``p = 0.9, n = 128``.
     """
     return {
         CaseKey(part=f"p = {p}, n = {others + 1}"): float(

@@ -280,7 +280,8 @@ NOT_SAMPLED = Estimate(
 def judge_by_theory(study: Study) -> ClaimsRecord:
     """Return the outcomes of a study's claims without sampling, by exact values alone.
 
-    All cases without an exact value are undecided.
+    Cases of samples are undecided if theory has no exact value or limit, or if a check
+    compares with that value.  Recorded quantities are judged as usual.
     """
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
@@ -342,8 +343,9 @@ def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, f
     Returns
     -------
     dict
-        Id of a claim -> seconds.  The time of a point is divided equally among the
-        claims that use it.  Points that no claim uses count for the empty id.
+        Id of a claim -> seconds, without the claims that take none.  The time of a
+        point is divided equally among the claims that use it.  Points that no claim
+        uses count for the empty id.
     """
     points, divisors = points_of_study(study), study.grid.divisors
     readers: defaultdict[DesignPoint, set[str]] = defaultdict(set)

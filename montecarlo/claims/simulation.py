@@ -362,7 +362,8 @@ def exact_of_case(check: Check, points: Points, reference: Exact) -> float | Non
     Returns
     -------
     float or None
-        Of a row or a slope.  None if theory lacks one of the rows, or for a limit.
+        Of a row or a slope.  None if theory lacks one of the rows, for a limit, or for
+        a slope with a value that is not positive.
     """
     exact = [_exact_of_row(c, row_key(check), reference) for c in points]
     known = [value for value in exact if value is not None]
@@ -389,7 +390,8 @@ def limit_of_case(check: Check, case: CaseKey) -> Limit | None:
 def _exact_of_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
     """Return the exact value of an estimate at a point; None if theory has none.
 
-    For two divisors, ``none/sqrt``, it is the ratio of their values.
+    For two divisors, ``none/sqrt``, it is the ratio of their values, or None if the
+    second is 0.
     """
     parts = [
         reference(point, key._replace(divisor=divisor))
@@ -442,10 +444,11 @@ def split_error_rate(
     """
 
     def count(checks: Iterable[Check]) -> int:
-        """Return the number of interim analyses of all different statistics.
+        """Return the most analyses that the statistics of ``checks`` may have in all.
 
-        The statistics are those of ``checks`` in their cases on ``evidence``.  Checks
-        with the same `statistic_key` have the same statistic, which counts once.
+        The statistics are those of the cases on ``evidence``.  Those with the same
+        `statistic_key` count once; cases that theory or algebra decides, or to which
+        the check does not apply, not at all.
         """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:

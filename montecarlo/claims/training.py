@@ -127,7 +127,8 @@ class Record:
     def by_case(self) -> dict[Any, pd.DataFrame]:
         """(optimiser, d_k) -> rows of ``gradients``, indexed by seed.
 
-        One column for each of `ARMS`, the norm of its first gradient, and `SLOPE`.
+        Columns: for each of `ARMS` the norm of its first gradient; `SLOPE`; and those
+        of `CASE`, which are constant.
         """
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 

@@ -133,9 +133,10 @@ def join_cases(
     ----------
     quantifier : str
         ``always`` and ``limit`` (whose cases are numbers of keys): hold if every case
-        is supported, fail if one is refuted.  ``can``: holds if one case is supported.
-        ``usually``: holds if more than half are supported, otherwise fails if half or
-        more are refuted.
+        is supported, fail if one is refuted.  ``can``: holds if one case is supported,
+        fails if all are refuted.  ``usually``: holds if more than half are supported,
+        otherwise fails if half or more are refuted.  Otherwise, and without cases, it
+        is open.
     outcomes : iterable of Outcome
         One for each case.  Cases that are not applicable are left out.
     reached : bool
@@ -174,9 +175,10 @@ def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
 def join_parts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on the interpretations that one text states.
 
-    If the rulings differ: ``partly`` if one of them is ``holds`` or ``partly`` and one
-    is neither ``holds`` nor ``open``; otherwise the first of open, fails and vague that
-    occurs.  Without rulings it is open.
+    If the rulings differ: ``holds``, as measured, if they do in their reasons alone and
+    all hold; ``partly`` if one of them is ``holds`` or ``partly`` and one is neither
+    ``holds`` nor ``open``; otherwise the first of open, fails and vague that occurs.
+    Without rulings it is open.
     """
     distinct = [*dict.fromkeys(rulings)]
     verdicts = {one.verdict for one in distinct}
@@ -195,7 +197,8 @@ def join_texts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on a claim that several texts state.
 
     It is ``partly`` if verdicts other than ``open`` differ, or if one is ``partly`` and
-    another is not; else ``open`` if one is open; else the verdict that all have.
+    another ruling differs from it, if only in the reason; else ``open`` if one is open,
+    or there is none; else the verdict that all have.
     """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}
