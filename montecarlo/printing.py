@@ -18,7 +18,8 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
     Raises
     ------
     UnfinishedError
-        As for `printing`.
+        If the stream cannot be written.  Broken pipes, and errors of standard error,
+        are ignored.
     """
     write_out(f"{printable(text)}\n", stream or sys.stdout)
 
@@ -26,7 +27,10 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
 def write_out(text: str, stream: TextIO) -> None:
     """Write a trusted text to a stream without escaping, and flush the stream.
 
-    Errors are those of `printing`.
+    Raises
+    ------
+    UnfinishedError
+        As for `print_lines`.
     """
     with printing(stream):
         stream.write(text)

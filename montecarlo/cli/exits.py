@@ -57,7 +57,8 @@ Work = Callable[[Any, Sequence[str]], int]
 def print_message(command: str, message: object, status: int) -> int:
     """Print a message of a command on standard error; return ``status``.
 
-    The message is one line, after the name of the command.
+    The message becomes one line, after the name of the command.  ``command`` is what
+    follows ``montecarlo``, such as ``judge``, or empty.
     """
     line = " ".join(str(message).split())
     print_lines(f"{f'montecarlo {command}'.rstrip()}: {line}", sys.stderr)

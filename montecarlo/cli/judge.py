@@ -52,7 +52,7 @@ def work(options: JudgeOptions, argv: Sequence[str]) -> int:
     All files are read before anything is sampled.  ``argv`` are the arguments as typed,
     for timing.json and for the printed command with more replicates.  The status is the
     most serious of any file: 1 for an outcome that ``--fail-on`` names, else 4 if a
-    check could not be judged, else 0.
+    check could not be judged or, with ``--exact``, a case is undecided, else 0.
     """
     fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
     studies = _read_files(options)
@@ -210,8 +210,9 @@ def _result_lines(
 def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]:
     """Yield lines on how many cases are undecided, and what would decide them.
 
-    The last line is the command with the number of replicates that would, made of
-    ``argv``, the arguments as typed.  Nothing if no case is undecided.
+    The last line is the command with the replicates that would decide those that can
+    be decided, made of ``argv``, the arguments as typed.  If none can, there is one
+    line, which says so.  Nothing if no case is undecided.
     """
     undecided = [
         case
@@ -279,10 +280,11 @@ def _list_sizes(sizes: Iterable[int]) -> str:
 
 
 def _worst_case(interpretation: InterpretationOutcome) -> str:
-    """Return a line about the smallest case with the worst outcome, or "".
+    """Return a line about the case with the worst outcome; "" if none has a number.
 
     Such as ``gaussian, d_k = 64: 1.001 ± 0.003, claimed 0.95 to 1.05``.  From worst to
-    best: refuted, undecided, supported.  Empty if no case has a number.
+    best: refuted, undecided, supported.  Of several, the case with the smallest d_k,
+    then the fewest keys.
     """
     ranks = {Outcome.REFUTED: 0, Outcome.UNDECIDED: 1, Outcome.SUPPORTED: 2}
     candidates = [

@@ -75,7 +75,7 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
     """Measure the requested quantity, print the result, and return the exit status.
 
     ``argv`` are the arguments as typed, for the command that gives the same digits.
-    The status is that of `Result`.
+    The status is that of `Result`; with ``--replicates`` it is 0.
     """
     _require_effective(options)
     if options.replicates is not None:
@@ -136,6 +136,7 @@ def _command_with_seed(argv: Sequence[str]) -> str:
     """Return the command for some arguments, with the default seed made explicit.
 
     Such as ``python -m montecarlo measure --d-k 64 --quantity score_mean --seed 1``.
+    With ``--exact`` no seed is added.
     """
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in argv)
     words = [*argv, *([] if seeded else ["--seed", "1"])]
@@ -145,10 +146,15 @@ def _command_with_seed(argv: Sequence[str]) -> str:
 def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
     """Measure the quantity that the options request, to their target error.
 
-    ``argv`` are the arguments as typed, for the command of the result.
+    ``argv`` are the arguments as typed, for the command of the result.  On Ctrl-C it is
+    measured from the replicates that have finished.
 
     Raises
     ------
+    InputError
+        If the options are invalid, or the row does not exist.
+    KeyboardInterrupt
+        On Ctrl-C before there is an estimate.
     NotReachedError
         If the exact value is requested and unknown.
     """
@@ -249,11 +255,11 @@ def _measure_row(options: MeasureOptions) -> Result:
 def _shortfall(
     measured: Measurement, target: float, needed: float, seconds: float
 ) -> str:
-    """Return why the target error was not reached, and what would reach it.
+    """Return why the target error was not reached, and what if anything would reach it.
 
     As words to follow "the target error was not reached:".  ``target`` is the target
-    error, ``needed`` the number of replicates for it, and ``seconds`` the CPU time of
-    one replicate.
+    error and ``seconds`` the CPU time of one replicate.  ``needed`` is the number of
+    replicates for the target: inf if none suffices, NaN without an interval.
     """
     if math.isnan(needed):
         return f"no interval {_reason_without_interval(measured)}"

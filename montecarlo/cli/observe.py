@@ -32,9 +32,10 @@ RECORDED = ("axes", "causal", "expect", "rtol", "divisor")
 def work(options: ObserveOptions, argv: Sequence[str]) -> int:
     """Observe the files, write the results, print a summary; return the exit status.
 
-    ``argv`` are the arguments as typed, for timing.json.  The status is 1 if a head
-    is in a state that ``--fail-on`` names, or divides by another divisor than the
-    expected one; 4 if that cannot be determined; otherwise 0.
+    ``argv`` are the arguments as typed, for timing.json.  The status is 1 if a head is
+    in a state that ``--fail-on`` names.  Else, with ``--expect`` or a configuration, it
+    is 1 if a head divides by another divisor than the expected one, and 4 if that
+    cannot be determined.  Otherwise it is 0.
     """
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     failing = require_names("fail-on", options.fail_on or (), STATES)
