@@ -193,8 +193,9 @@ class Findings:
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
         """Return the claims in each line of a topic's table: a tuple for each line.
 
-        Claims that restate the same claim share a line if they have the same verdict
-        and reason; otherwise each has a line of its own.
+        Claims that restate the same claim share a line with it if all have the same
+        verdict and reason; otherwise, or if it is not among the claims, each has a line
+        of its own.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, claims in groupby(self.by_topic(topic), self._restated_id):
@@ -243,7 +244,7 @@ class Findings:
     def concession(self, claim: ClaimOutcome) -> FilledSentence | None:
         """Return the sentence on what is right in a claim that fails.
 
-        None if the claim does not fail, or the catalogue has no sentence that holds.
+        None if the claim fails in no text, or the catalogue has no sentence that holds.
         """
         words = self.entry_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
@@ -262,8 +263,8 @@ class Findings:
 
         (first eight hexadecimal digits of the catalogue's SHA-256, number of claims
         with the same verdict, number of all claims), such as ``("0a1b2c3d", 40, 41)``.
-        None if the second run was of another catalogue or preset, or this report has
-        only some claims.
+        Questions of readers are not counted.  None if the second run was of another
+        catalogue or preset, or this report has only some claims.
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
@@ -277,8 +278,8 @@ class Findings:
     def errors(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
         """What the texts get wrong, wholly or in part, one entry for each statement.
 
-        An entry is (id of the claim, its verdict, the sentence that says what is wrong,
-        texts); each text is (name, key).
+        An entry is (id of the claim, its verdict in the first of the texts, the
+        sentence that says what is wrong, texts); each text is (name, key).
         """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
@@ -357,7 +358,10 @@ class Findings:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """Id of each claim -> its number on the page."""
+        """Id of each claim -> its number on the page, from 1.
+
+        Questions of readers are numbered separately, also from 1.
+        """
         entries = self._in_order
         said = [one.id for one in entries if self.own or one.source]
         asked = [one.id for one in entries if not (self.own or one.source)]

@@ -80,10 +80,9 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
     """Return the numbers of a caption: estimates for two values of a column.
 
-    ``first`` and ``second`` are the values, and in the result the names of their
-    estimates, at the largest d_k that has both; errors are as from `pair`.  ``d_k`` and
-    the number of keys ``n``, 0 for pairs, are among the numbers.  None if no d_k has
-    both values.
+    ``first`` and ``second`` are the values.  The numbers are those of `pair`, "first",
+    "second" and their errors, at the largest d_k that has both values; and "d_k" and
+    "n", the number of keys, 0 for pairs.  None if no d_k has both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)

@@ -92,8 +92,9 @@ def count_parts(curves: CurveTables) -> DataFrame:
 def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
     """Return a figure with a bar for each text, whose parts are stacked.
 
-    A part is the share of the text's claims with one verdict.  The headline states the
-    result if it is true for each text.  None if there are no claims.
+    A part is the share of the text's claims with one verdict.  The headline is
+    `ANSWERED` if of all claims a few are wrong, and in each text about half are partly
+    right or vague; else `ASKED`.  None if there are no claims.
     """
     counts = count_parts(curves)
     if counts.empty:
