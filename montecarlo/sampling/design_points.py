@@ -457,7 +457,8 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     Parameters
     ----------
     distribution_q, distribution_k, dependence, initialisation, normalisation : str
-        Names as in the tables; also ``mask``.
+        Names as in the tables; also ``mask``.  With the initialisation "" or ``none``
+        entries are drawn directly, without a projection.
     d_k : int
         At least 1.
     n_keys : int, optional

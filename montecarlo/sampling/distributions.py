@@ -260,8 +260,9 @@ def parse_distribution(name: str) -> Distribution:
     Parameters
     ----------
     name : str
-        A key of `DISTRIBUTIONS`, or ``scipy.`` and a key of `OF_SCIPY`.  In parentheses
-        follow parameters of SciPy, mean and std: ``scipy.gamma(a=2.0,mean=1.0)``.
+        A key of `DISTRIBUTIONS` or `OWN`, or ``scipy.`` and a key of `OF_SCIPY`; also
+        ``normal`` for the Gaussian.  In parentheses follow parameters of SciPy, mean
+        and std: ``scipy.gamma(a=2.0,mean=1.0)``.
 
     Raises
     ------

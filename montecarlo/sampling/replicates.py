@@ -198,10 +198,12 @@ def score_blocks(
         keys = keys * np.float32(gain)
 
     def draw(name: str) -> Floats:
-        """Return standard normal vectors, one for each key of each replicate.
+        """Return a float32 standard normal vector for each key, or query, by replicate.
 
-        Shape (n_replicates, n_keys, d_k), or (n_replicates, 0, d_k) without ``by_key``.
-        ``name`` is that of the random stream: ``values`` or ``by_output``.
+        ``name`` is that of the random stream: ``values``, for keys, or ``by_output``,
+        for queries, of which there are as many.  Shape (n_replicates, n_keys, d_k); or
+        (n_replicates, 0, d_k) without ``by_key``, as only key and value gradients need
+        them.
         """
         if not by_key:
             return np.empty((len(indices), 0, point.d_k), np.float32)
@@ -501,8 +503,10 @@ def _row_columns(
 ) -> Iterator[tuple[str, Array, Array]]:
     """Yield (name of a column, values to average, values to count) for a block of rows.
 
-    Both arrays have the shape (n_replicates, n_rows).  There is a column for each of
-    the quantities, and further ones for conditional quantities.
+    There is a column for each quantity that is not by key, before it one of the
+    condition if it is conditional.  Both arrays have the shape (n_replicates, n_rows).
+    They differ for conditional quantities alone: for rows that do not meet the
+    condition, the first has 0, the second NaN.
     """
     evaluate = cache(lambda function: function(block))  # shared by conditional ones
     for quantity in quantities:
@@ -548,10 +552,10 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
 
     @lru_cache(maxsize=1)
     def exponentials(number_format: str, *, shifted: bool) -> Array:
-        """Return the exponentials of ``scores`` as float64, rounded to a number format.
+        """Return the exponentials of ``scores``, each step rounded to a number format.
 
-        With ``shifted``, the largest score of the row is subtracted first.  The last
-        result is cached.
+        As float64; not rounded if the format is for storage only.  With ``shifted``,
+        the largest score of the row is subtracted first.  The last result is cached.
         """
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
