@@ -120,8 +120,9 @@ class Captured:
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Record a call as the next layer of this pass, with its options ``passed``.
 
-        Once all arrays together exceed `MOST_BYTES`, every recorded call is cut to the
-        last `ROWS` queries of each sequence, unless ``rows`` was set.  A call with a
+        Once all arrays together, those that were added to scores not counted, exceed
+        `MOST_BYTES`, every recorded call is cut to the last `ROWS` queries of each
+        sequence, unless ``rows`` was set.  A call with a
         single key is counted as a layer, but not kept.
         """
         if not self._is_open:
@@ -222,9 +223,10 @@ class Captured:
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """For each layer, the module that called attention, and its configuration.
+        """For each layer, the class name of the module whose call was its first.
 
-        Without a known module, the configuration of the model.
+        With the module's configuration.  For an unknown module, an empty name and the
+        configuration of the model.
         """
         return tuple(
             one.get("caller")

@@ -421,8 +421,9 @@ def open_journal(
 ) -> Path:
     """Return the folder for the finished batches of a run; make the folder if missing.
 
-    A batch is a number of replicates that one worker sampled.  An interrupted run
-    continues from the batches in its folder.
+    It is a folder of the journal, named by the hash of the recipe.  A batch is a number
+    of replicates that one worker sampled.  An interrupted run continues from the
+    batches in its folder.
 
     Parameters
     ----------
@@ -432,7 +433,7 @@ def open_journal(
         What the bytes of the batches depend on.  None for a run that does not sample:
         the folder is not made, and batches of other runs are ignored.
     fresh : bool
-        Whether to delete the batches of an interrupted run first.
+        Whether to delete the batches of every recipe first.
 
     Raises
     ------
@@ -457,5 +458,8 @@ def open_journal(
 
 
 def count_batches(journal: Path) -> int:
-    """Return the number of finished batches in a journal's folder."""
+    """Return the number of finished batches in a folder from `open_journal`.
+
+    0 if it does not exist.
+    """
     return sum(path.suffix != PART for path in journal.glob("*"))
