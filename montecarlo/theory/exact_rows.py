@@ -129,7 +129,8 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     def expect(n: float) -> Expectations:
         """Return the expectations over an unmasked row of n keys, shape (6,).
 
-        By ``scale``, and by ``d_k`` or else ``bias``.
+        Scores are q·k times ``scale`` if there is a ``d_k``; otherwise their standard
+        deviation is ``scale``, and one has the mean ``bias``.  n may be fractional.
         """
         if d_k is not None:
             return expect_gaussian_query(d_k, n, scale)

@@ -432,9 +432,9 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> float | None:
     """Return 0, the exact value of E [H - ln Z + s² tr J] with s = |q|/divisor.
 
     H is the entropy of a row, Z its sum of exponentials and J the Jacobian of softmax.
-    The identity follows from Gaussian integration by parts given q.  It holds for
-    standard normal keys, any distribution of q and any number of keys; otherwise the
-    result is None.
+    The identity follows from Gaussian integration by parts given q.  It holds for rows
+    of standard normal keys that are independent of the queries, any distribution of q
+    and number of keys, and a single divisor; otherwise the result is None.
     """
     known = "/" not in divisor and point.has_rows and point.is_independent
     return 0.0 if known and point.distribution_k == DISTRIBUTIONS["gaussian"] else None

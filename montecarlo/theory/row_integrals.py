@@ -333,9 +333,10 @@ def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
 
 
 def join_largest(row: Expectations, largest: Expectations) -> Expectations:
-    """Return the five expectations of `integrate_row` and the largest weight as one.
+    """Return the expectations of `integrate_row` and the largest weight, joined.
 
-    The shapes (..., 5) and (..., 1) become (..., 6), in the order of `ROW_NAMES`.
+    Values and errors are each joined along the last axis, the largest weight last: the
+    shapes (..., 5) and (..., 1) become (..., 6), in the order of `ROW_NAMES`.
     """
     return Expectations(
         np.concatenate([row.values, largest.values], axis=-1),

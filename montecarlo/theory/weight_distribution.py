@@ -317,10 +317,11 @@ def _average_over_query(
 ) -> tuple[float, float]:
     """Return P(p_max >= threshold) averaged over the query length, and its error.
 
-    |q| has the chi distribution with d_k degrees of freedom.  The share is interpolated
-    on panels of ln s, where s = scale |q| is the standard deviation of the scores, and
-    averaged at ``n_points`` quadrature points per panel.  The error includes what |q|
-    beyond sqrt(d_k) ± `CHI_REACH` may add.
+    |q| has the chi distribution with d_k degrees of freedom.  The probability given |q|
+    is interpolated on panels of ln s, where s = scale |q| is the standard deviation of
+    the scores, and averaged at ``n_points`` quadrature points per panel.  The error is
+    absolute: that of the panels, rounding, and what |q| beyond sqrt(d_k) ± `CHI_REACH`
+    may add; not that of the quadrature.
     """
     shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
     longest = math.sqrt(d_k) + CHI_REACH
