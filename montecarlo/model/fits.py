@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -533,8 +533,14 @@ GIVEN = "given"
 def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     """Return the keys that rows see under one of `MASKS`, or under the one passed."""
     if mask != GIVEN or block.added is None:
-        return MASKS[mask](block)
+        return MASKS.get(mask, MASKS["none"])(block)
     seen: NDArray[np.bool_] = block.added > UNSEEN
+    return seen
+
+
+def see_keys(block: Rows) -> NDArray[np.bool_]:
+    """Return which rows see any key under the mask that was passed."""
+    seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
     return seen
 
 
@@ -591,8 +597,8 @@ class Outputs(Numbers):
         made = [make_outputs(form, parameters, b, self.mask) for b in self.blocks]
         pairs = zip(self.blocks, made, strict=True)
         slopes = zip(*(one.slopes(form) for one in made), strict=True)
-        columns = np.stack([_joined(one) for one in slopes], axis=1)
-        return _joined(block.outputs - one.outputs for block, one in pairs), columns
+        columns = np.stack([joined(one) for one in slopes], axis=1)
+        return joined(block.outputs - one.outputs for block, one in pairs), columns
 
     def start(self, form: str, scale: float | None) -> Array:
         """Return those of a few parameters that fit a few rows best.
@@ -629,20 +635,22 @@ class Outputs(Numbers):
             own = np.sqrt(np.square(made.outputs) + squares @ np.square(block.values))
             by_scores = _size_of_changes(squares * terms**2, made)
             parts.append((own, by_scores, _size_of_changes(squares, made)))
-        own, by_scores, per_score = map(_joined, zip(*parts, strict=True))
+        own, by_scores, per_score = map(joined, zip(*parts, strict=True))
         return own, by_scores, per_score
 
 
-def _joined(parts: Iterable[Array]) -> Array:
+def joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Return the entries of all arrays in one vector."""
     return np.concatenate([one.ravel() for one in parts])
 
 
-def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
+def fit_outputs(
+    blocks: Sequence[Rows], forms: Sequence[str] = tuple(FORMS)
+) -> tuple[Fit, str] | None:
     """Return the fit of the scale to outputs, and the name of the mask.
 
     That is a key of `MASKS`, or `GIVEN` where rows have one.  None where there are too
-    few numbers, or scores are all the same.
+    few numbers, or scores are all the same.  ``forms`` are tried, ``plain`` the first.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -664,16 +672,11 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     common = rows, np.ones(count), rounding_error, spread, 0, rows, blocks
     plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
     best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
-    return choose_fit(_fits_to_outputs(plain[best])), masks[best]
-
-
-def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
-    """Return fits of all forms with enough outputs, the simplest first."""
-    if plain.fit.degrees_of_freedom <= FEWEST_LEFT:
-        return [plain]
-    scale = plain.fit.scale if plain.fit.holds else None
-    more = [fit_form(plain.evidence, form, scale) for form in list(FORMS)[1:]]
-    return [plain, *more]
+    found = plain[best]
+    more = forms[1:] if found.fit.degrees_of_freedom > FEWEST_LEFT else ()
+    scale = found.fit.scale if found.fit.holds else None
+    fits = [found, *(fit_form(found.evidence, form, scale) for form in more)]
+    return choose_fit(fits), masks[best]
 
 
 def _size_of_changes(squares: Array, prediction: Prediction) -> Array:

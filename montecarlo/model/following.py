@@ -13,7 +13,7 @@ tensor lives.
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,13 +249,8 @@ class ProvenanceTracker:
             self._set(result, provenance.moved(lambda x: func(x, *rest, **kwargs)))
         else:
             for number, one in enumerate(result):
-
-                def pick(x: Tensor, number: int = number) -> Tensor:
-                    """Return one of the views."""
-                    chosen: Tensor = func(x, *rest, **kwargs)[number]
-                    return chosen
-
-                self._set(one, provenance.moved(pick))
+                move = partial(_pick, number, lambda x: func(x, *rest, **kwargs))
+                self._set(one, provenance.moved(move))
 
     def _track_elementwise(self, operation: Operation) -> None:
         """Continue the provenance of an argument; add factors, masks and the cap."""
@@ -434,10 +429,8 @@ class ProvenanceTracker:
         if not any(along):
             return ""  # a single key
         block, *places = weights.provenance.labels(label_product)
-        sides = [
-            (product.left, product.provenances[0]),
-            (product.right, product.provenances[1]),
-        ]
+        factors = product.left, product.right
+        sides = list(zip(factors, product.provenances, strict=True))
         if along[0]:  # keys are the left factor
             sides.reverse()
             places.reverse()
@@ -463,15 +456,15 @@ class ProvenanceTracker:
         shown = tensor[..., last, :].flatten(0, -3)
         q = queries[q_block[chosen][:, last], q_place[chosen][:, last]]
         k = keys[k_block[chosen], k_place[chosen]]
-        factors = [
+        scales = [
             one.scale(only_last=weights.is_sdpa) for one in (from_queries, from_keys)
         ]
-        scale = math.prod(factors) * weights.provenance.scale()
+        scale = math.prod(scales) * weights.provenance.scale()
         arrays = {
             name: to_numpy(one.unflatten(0, order.shape))
             for name, one in (("q", q), ("k", k), ("weights", shown[chosen]))
         }
-        for name, factor in zip("qk", factors, strict=True):
+        for name, factor in zip("qk", scales, strict=True):
             if factor != 1.0 and not math.isnan(factor):
                 precise = np.promote_types(arrays[name].dtype, np.float32)
                 arrays[name] = arrays[name].astype(precise) / factor
@@ -484,6 +477,13 @@ class ProvenanceTracker:
         }
         self._receiver.add(arrays, passed)
         return ""
+
+
+def _pick(
+    number: int, split: Callable[[Tensor], Sequence[Tensor]], x: Tensor
+) -> Tensor:
+    """Return one of the tensors that an operation splits another into."""
+    return split(x)[number]
 
 
 def base_name(func: Any) -> str:  # noqa: ANN401
