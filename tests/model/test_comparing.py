@@ -2,6 +2,7 @@
 
 import os
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ from scipy.special import softmax
 from montecarlo import compare
 from montecarlo.errors import InputError
 from montecarlo.model.captured import Captured
-from montecarlo.model.causes import ALL
+from montecarlo.model.causes import ALL, explain_vectors
 from montecarlo.model.comparing import RTOL
-from tests.model.threads import SIZES, THREADS, Size, causal, run
+from tests.model.threads import SIZES, THREADS, Size, causal, run, turn
 
 SMALL = Size(*SIZES["small"], 12)
 #: Ports whose attention torch's own does not have, or whose values the change lacks.
@@ -228,13 +229,54 @@ def test_what_is_written_otherwise_is_no_difference():
 
 
 def test_what_nothing_explains_is_said_so():
-    """With how far apart it is."""
+    """With how far apart it is and where, and what agrees; of the first sequence, too.
+
+    Values that one side lacks are in the table, and agree with nothing.
+    """
     port, reference = recorded(), recorded()
-    port["q"][:, 0] = recorded(seed=2)["q"][:, 0]
+    port["q"][0, 0] = recorded(seed=2)["q"][0, 0]
+    reference["v"] = reference["k"]
     found = compare(port, reference)
     assert found.first[:3] == ((0,), (0, 1, 2, 3), "q")
-    said = r"the port has another q: 1\.\d of its norm apart; layer 0"
-    assert re.match(said, str(found))
+    said = r"the port has another q: 1\.\d of its norm apart, most in q of head \d, "
+    said += r"query \d+, entry \d+: -?\d.* in place of -?\d.*; agree: k, weights; "
+    said += "differ: q, scores; layer 0"
+    assert re.fullmatch(said, str(found))
+    values = found.frame[found.frame["quantity"].eq("v")]
+    assert values[["port", "difference"]].isna().all(axis=None)
+    assert values["reference"].gt(0.0).all()
+    port = recorded()
+    port["weights"][1, 1, 2, 21, 7] += 0.25
+    said = "most in weights of head 2, query 21, key 7: .*; agree: q, k, scores; differ"
+    assert re.search(said, str(compare(port, recorded())))
+
+
+@pytest.mark.parametrize("is_whole", [*product((True, False), repeat=2)])
+@pytest.mark.parametrize("way", [("tiled", "interleaved"), ("interleaved", "tiled")])
+def test_key_heads_of_other_groups(way, is_whole):
+    """By the heads of keys, or by weights where both hold the two that are shared."""
+    q, k = np.random.default_rng(8).normal(size=(2, 8, 24, 16))
+    k, sides = k[:2], []
+    for name, has_all in zip(way, is_whole, strict=True):
+        keys = k[np.arange(8) % 2 if name == "tiled" else np.arange(8) // 4]
+        weights = softmax(0.25 * q @ keys.swapaxes(1, 2), axis=-1)
+        sides.append({"q": q, "k": keys if has_all else k, "weights": weights})
+    found = compare(*sides, axes=("head", "token", "d"))
+    said = f"the port has key heads of other groups ({way[0]}, not {way[1]})"
+    assert str(found) == f"{said}; layer 0, heads 1, 3, 4, 6"
+
+
+def test_rotations_that_are_scaled_in_part_are_named():
+    """As those of Llama 3.1: the slow pairs turn with an eighth of their frequency."""
+    x = np.random.default_rng(9).normal(size=(2, 12, 64))
+    scaled = turn(x, 5e5, scaling=8.0)
+    for port, reference, side in (
+        (turn(x, 5e5), scaled, "reference"),
+        (scaled, turn(x, 5e5), "port"),
+    ):
+        (cause,) = explain_vectors("q", port, reference, 1e-4)
+        said = f"{side} turns others up to 8 times slower, as llama3 and YaRN scale "
+        assert cause.text.endswith(f"the {said}base 500000")
 
 
 def test_other_sizes_are_refused():
