@@ -219,19 +219,19 @@ def _few_tokens(
 def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
     few, at = _few_tokens(port, reference, positions)
-
-    def misfit(way: Rotary) -> float:
-        """Return what the best cause does not explain."""
-        ours, theirs = (way.turn(x, at, -1) for x in few)
-        return min(_norm(ours - one.made) for one in _unturned(ours, theirs, STEPS))
-
-    way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
+    ways = [Rotary(), *public_rotations(port.shape[2])]
+    ours, theirs = (np.stack([way.turn(x, at, -1) for way in ways]) for x in few)
+    factor, gain = _fit_norm(ours, theirs, STEPS)
+    shift = (ours - theirs).mean(axis=-2, keepdims=True)
+    made = factor * gain * theirs, theirs + shift, _fit_mean(ours, theirs, STEPS)[0]
+    left = [np.square(ours - one).sum(axis=(1, 2, 3)) for one in made]
+    way = ways[int(np.min(left, axis=0).argmin())]
     ours, theirs = (way.turn(x, positions, -1) for x in (port, reference))
-    for one in _unturned(ours, theirs, MANY_STEPS):
+    for one in _unturned(ours, theirs):
         yield one._replace(made=way.turn(one.made, positions))
 
 
-def _unturned(ours: Array, theirs: Array, steps: int) -> Iterator[Cause]:
+def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
     """Yield a gain, a bias, and a norm of one side, of vectors before the rotation."""
     gain = best_factor(ours, theirs, 1)
     told = "multiplies entries of {name} as a norm's gain does, by a factor, "
@@ -240,10 +240,10 @@ def _unturned(ours: Array, theirs: Array, steps: int) -> Iterator[Cause]:
     lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
     told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
     yield Cause("", told, theirs + shift, shift.size)
-    factor, gain = _fit_norm(ours, theirs, steps)
+    factor, gain = _fit_norm(ours, theirs, MANY_STEPS)
     told = _say_norm(ours, theirs, factor, gain)
     yield Cause("", told, factor * gain * theirs, factor.size + gain.size)
-    made, gain = _fit_mean(ours, theirs, steps)
+    made, gain = _fit_mean(ours, theirs, MANY_STEPS)
     mine, other = (
         _norm((x / np.where(gain, gain, 1.0)).mean(axis=2)) for x in (ours, theirs)
     )
@@ -259,15 +259,15 @@ def _fit_mean(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
     The fit is a multiple of the reference, and one of the head's vector, which is also
     returned.
     """
-    means = port - best_factor(port, reference, 2) * reference
-    vector = np.linalg.svd(means, full_matrices=False)[2][:, :1, :]
+    means = port - best_factor(port, reference, -1) * reference
+    vector = np.linalg.svd(means, full_matrices=False)[2][..., :1, :]
     for _ in range(steps):
         # both multiples of a token, from what the reference leaves of the vector
-        across = vector - best_factor(vector, reference, 2) * reference
-        means = best_factor(port, across, 2)
-        factor = best_factor(port - means * vector, reference, 2)
-        vector = (means * (port - factor * reference)).sum(axis=1, keepdims=True)
-        vector /= np.maximum(np.square(means).sum(axis=1, keepdims=True), TINY)
+        across = vector - best_factor(vector, reference, -1) * reference
+        means = best_factor(port, across, -1)
+        factor = best_factor(port - means * vector, reference, -1)
+        vector = (means * (port - factor * reference)).sum(axis=-2, keepdims=True)
+        vector /= np.maximum(np.square(means).sum(axis=-2, keepdims=True), TINY)
     return factor * reference + means * vector, vector
 
 
@@ -276,10 +276,10 @@ def _fit_norm(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
 
     The port is nearly their product with the reference.
     """
-    factor = np.ones((*port.shape[:2], 1))
+    factor = np.ones((*port.shape[:-1], 1))
     for _ in range(steps):
-        gain = best_factor(port, factor * reference, 1)
-        factor = best_factor(port, gain * reference, 2)
+        gain = best_factor(port, factor * reference, -2)
+        factor = best_factor(port, gain * reference, -1)
     return factor, gain
 
 
@@ -529,7 +529,7 @@ def _say_positions(farther: Array, positions: Array) -> str:
 
 
 #: The simplest first.
-VECTOR_CAUSES = (_factors, _orders, _norms, _rotary, _rotations)
+VECTOR_CAUSES = (_factors, _orders, _rotary, _norms, _rotations)
 ROTATES = "rotates {name} otherwise"
 BY_POSITION = "multiplies {} by a factor by position"
 #: Beginnings of texts whose fitted numbers may differ by layer.
@@ -614,7 +614,7 @@ class HeadSide:
         few = self.rows.some(slice(None, None, -(-len(self.rows.places) // FIT_ROWS)))
         if "weights" in self.rows.made:
             few = few.some(np.any(few.weights > 0.0, axis=1, keepdims=False))
-            fit = fits.fit_weights([few]) if len(few.places) else None
+            fit = fits.fit_weights([few], is_quick=True) if len(few.places) else None
             if fit and fit.holds and math.isfinite(fit.std_error):
                 return LogitRule(fit.form, fit.scale, fit.parameter)
             return self._line(few)
@@ -659,6 +659,14 @@ class HeadSide:
         if "weights" in self.rows.made:
             return self.rows.weights
         return None if self.rule is None else self.rule.weights(self.rows)
+
+
+def have_same_outputs(port: HeadSide, reference: HeadSide) -> bool:
+    """Return whether outputs agree up to rounding, so that no weights are needed."""
+    sides = port, reference
+    allowed = max(one.allowed(one.d_k**-0.5) for one in sides)
+    ours, theirs = (one.rows.outputs for one in sides)
+    return _norm(ours - theirs) <= allowed * _norm(theirs)
 
 
 def _logs(weights: Array) -> Array:

@@ -61,6 +61,8 @@ LEAST_SQUARE = 1e-300
 SAME_SCALE = 1e-3
 #: Relative spread below which scores are the same.
 LEAST_SPREAD = 1e-6
+#: Numbers by which most formats are ruled out.
+FEW = 64
 #: Least weight of a fit, in steps of the least number of the format.
 FEWEST_STEPS = 32
 #: Least rounding error of logarithms and their sums in float64.
@@ -376,8 +378,9 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     The type of an array says less: weights of a bfloat16 model are often float32.
     """
     narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
+    parts = [part for array in arrays for part in (array.ravel()[:FEW], array)]
     for one in narrow[:-1]:
-        if all(np.array_equal(one.round(array), array) for array in arrays):
+        if all(np.array_equal(one.round(part), part) for part in parts):
             return one
     return narrow[-1]
 
@@ -427,8 +430,12 @@ class LogWeights(Numbers):
         return ones, np.abs(parameters[0] * self.scores), ones
 
 
-def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
-    """Return the fit of the scale to attention weights; None with too few numbers."""
+def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None:
+    """Return the fit of the scale to attention weights; None with too few numbers.
+
+    ``is_quick``: a plain form within rounding is not compared with others, which may
+    widen its interval.
+    """
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
     least = 2.0 ** (number_format.least_exponent - number_format.bits + 1)
@@ -469,23 +476,26 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     more = scores, within(logs), np.abs(offsets).astype(float), within
     pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
-    return choose_fit(
-        _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
-    )
+    plain = fit_form(pairs, "plain")
+    if is_quick and plain.fit.residual <= plain.fit.direct:
+        return choose_fit([plain])
+    groups = {"offset": offsets, "key": keys, "pair": places}
+    return choose_fit([plain, *_other_fits(pairs, plain, groups)])
 
 
-def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> list[Fitted]:
-    """Return fits of all forms with enough pairs, the simplest first.
+def _other_fits(
+    pairs: LogWeights, plain: Fitted, groups: dict[str, Labels]
+) -> list[Fitted]:
+    """Return fits of the forms beside ``plain`` with enough pairs, the simplest first.
 
     ``groups`` are labels of pairs with a common bias, by the form that they make; these
     forms are left out once a residual is within rounding.
     """
-    free = len(pairs.logs) - pairs.n_constants
-    fits = [fit_form(pairs, "plain")]
+    free, fits = len(pairs.logs) - pairs.n_constants, list[Fitted]()
     if free - 2 >= FEWEST_LEFT:
-        fits += [fit_form(pairs, form) for form in ("distance", "cap")]
+        fits = [fit_form(pairs, form) for form in ("distance", "cap")]
     for form, labels in groups.items():
-        if any(one.fit.is_exact for one in fits):
+        if any(one.fit.is_exact for one in (plain, *fits)):
             break
         _, numbers = np.unique(labels, return_inverse=True)
         n_more = int(numbers.max()) + 1

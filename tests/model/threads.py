@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 
-LAYERS, SEQUENCES = 3, 2
+SEQUENCES = 2
 #: Heads, heads of keys, d_k.
 SIZES = {"small": (4, 2, 8), "medium": (8, 2, 16), "large": (6, 3, 64)}
 #: What stands for minus infinity where scores are masked by a number.
@@ -32,6 +32,7 @@ class Size:
     key_heads: int
     d_k: int
     tokens: int
+    layers: int = 3
 
     @property
     def root(self) -> float:
@@ -129,7 +130,7 @@ def run(  # noqa: C901, PLR0915 - all that a port may get wrong
     width = heads * d
     x = nearest(rng.normal(size=(SEQUENCES, size.tokens, width)))
     found: dict[str, list[np.ndarray]] = {}
-    for layer in range(LAYERS):
+    for layer in range(size.layers):
         q, k, v = (
             step(x @ nearest(rng.normal(size=(width, n * d)) / math.sqrt(width)))
             .reshape(SEQUENCES, size.tokens, n, d)
