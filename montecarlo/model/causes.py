@@ -58,8 +58,8 @@ OTHER_SCALE = 0.02
 MOST_OF_EPS = 1.25
 #: Steps to a factor by token and by entry: to choose a rotation, and to judge it.
 STEPS, MANY_STEPS = 4, 50
-#: Rows of a fit.
-FIT_ROWS = 64
+#: Rows of a fit to weights; and to outputs, where each has d_k numbers, by pairs.
+FIT_ROWS, FIT_PAIRS, FEWEST_ROWS = 64, 2**13, 8
 #: Bases of rotary embeddings, and shares of rotated entries, of public models.
 BASES = (1e4, 1e3, 5e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 5e6, 8e6, 1e7)
 ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
@@ -611,8 +611,11 @@ class HeadSide:
     @cached_property
     def rule(self) -> LogitRule | None:
         """The rule by which weights or outputs are computed; None where none fits."""
-        few = self.rows.some(slice(None, None, -(-len(self.rows.places) // FIT_ROWS)))
-        if "weights" in self.rows.made:
+        n_rows, n_keys = self.rows.scores.shape
+        is_captured = "weights" in self.rows.made
+        most = FIT_ROWS if is_captured else max(FEWEST_ROWS, FIT_PAIRS // n_keys)
+        few = self.rows.some(slice(None, None, -(-n_rows // most)))
+        if is_captured:
             few = few.some(np.any(few.weights > 0.0, axis=1, keepdims=False))
             fit = fits.fit_weights([few], is_quick=True) if len(few.places) else None
             if fit and fit.holds and math.isfinite(fit.std_error):
@@ -829,8 +832,11 @@ class HeadPair:
 
     def _causes(self) -> Iterator[Cause]:
         """Yield causes alone, each with another scale, and those of many numbers."""
-        tried = list(chain.from_iterable(cause(self) for cause in WEIGHT_CAUSES))
-        yield from (one for one in tried if not one.is_free)
+        tried = list[Cause]()
+        for one in chain.from_iterable(cause(self) for cause in WEIGHT_CAUSES):
+            tried.append(one)
+            if not one.is_free:
+                yield one
         for one in tried:
             more = next(_scale(self, _logs(one.made)), None)
             if not one.is_free and more and one.quantity != "scale":
@@ -1104,9 +1110,9 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _cap,
     _softmax_order,
     _finite_mask,
-    _grouping,
     _bias,
-    _relative_bias,
     _scale,
+    _grouping,
+    _relative_bias,
     _dropped,
 )

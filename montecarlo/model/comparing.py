@@ -220,9 +220,9 @@ def compare(
     """Compare what was captured of a port with its reference, head by head.
 
     Both must have seen the same tokens.  Up to 8 sequences are compared; of each all
-    rows, if the weights of all heads fit into 256 MB.  Where one side has weights and
-    the other values, outputs and a mask, as of ``scaled_dot_product_attention``,
-    weights of the latter are computed.
+    rows that both have, if the weights of all heads fit into 256 MB.  Where one side
+    has weights and the other values, outputs and a mask, as of
+    ``scaled_dot_product_attention``, weights of the latter are computed.
 
     Parameters
     ----------
@@ -248,7 +248,12 @@ def compare(
         If sizes of both sides differ, or an argument is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    sources = (port, reference)
+    both = [one for one in (port, reference) if isinstance(one, Captured)]
+    rows = min((one.rows for one in both if one.rows), default=0)
+    sources = [
+        one.last_rows(rows) if rows and isinstance(one, Captured) else one
+        for one in (port, reference)
+    ]
     captured = [one for one in sources if isinstance(one, Captured)]
     left_out = [f"of {one.rows_kept}" for one in captured if one.rows_kept]
     missed = [told for one in captured for told in one.missed]
@@ -261,8 +266,9 @@ def compare(
     _require_same("sequences", *counts)
     whole = theirs[min(theirs)].model
     n_rows = _rows_that_fit(whole, len(theirs))
-    if n_rows < whole.most_tokens:
-        left_out.append(f"of {n_rows} rows of {whole.most_tokens}")
+    n_queries = max(int(one.layers["q"][0].shape[1]) for one in whole.sequences)
+    if n_rows < n_queries:
+        left_out.append(f"of {n_rows} rows of {n_queries}")
     results, drift = list[LayerComparison](), 0.0
     for place, layer in enumerate(sorted(theirs)):
         mine, other = _without_sinks(ours[layer], theirs[layer])

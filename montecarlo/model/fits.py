@@ -61,6 +61,9 @@ LEAST_SQUARE = 1e-300
 SAME_SCALE = 1e-3
 #: Relative spread below which scores are the same.
 LEAST_SPREAD = 1e-6
+#: Residual over what is explained below which a form leaves nearly nothing: a cap of
+#: 50 leaves more of scores of 1.
+NEARLY_NOTHING = 1e-4
 #: Numbers by which most formats are ruled out.
 FEW = 64
 #: Least weight of a fit, in steps of the least number of the format.
@@ -433,8 +436,8 @@ class LogWeights(Numbers):
 def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None:
     """Return the fit of the scale to attention weights; None with too few numbers.
 
-    ``is_quick``: a plain form within rounding is not compared with others, which may
-    widen its interval.
+    ``is_quick``: a plain form that leaves nearly nothing is not compared with others,
+    which may widen its interval.
     """
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
@@ -477,7 +480,8 @@ def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None
     pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
     plain = fit_form(pairs, "plain")
-    if is_quick and plain.fit.residual <= plain.fit.direct:
+    least = max(plain.fit.direct, NEARLY_NOTHING * plain.fit.explained)
+    if is_quick and plain.fit.residual <= least:
         return choose_fit([plain])
     groups = {"offset": offsets, "key": keys, "pair": places}
     return choose_fit([plain, *_other_fits(pairs, plain, groups)])
