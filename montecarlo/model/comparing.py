@@ -75,10 +75,6 @@ SAME_WEIGHTS = (
     "q and k differ and make the same weights: no weights or outputs differ by more "
     "than rounding"
 )
-BETWEEN = (
-    "q, k and weights of layer {0} agree: the cause is in its values, its outputs or "
-    "what follows them, or in the projections of the next layer"
-)
 #: Beginnings of what is said where nothing explains a difference.
 ANOTHER, OTHER = "has another {name}", "has other"
 GROUPED = "has key heads of other groups ({}, not {})"
@@ -589,8 +585,12 @@ class LayerComparison:
                 return None
             self.computed.update(lacking)
         if is_sure:
-            made = [{"weights": np.asarray(one.weights)} for one in sides]
-            rows = [replace(r, made=m) for r, m in zip(rows, made, strict=True)]
+            weights = [{"weights": np.asarray(one.weights)} for one in sides]
+            made = [one.made if "weights" not in one.made else {} for one in rows]
+            rows = [
+                replace(r, made={**m, **w})
+                for r, m, w in zip(rows, made, weights, strict=True)
+            ]
             # rows of padding have even weights, where a large number hides all keys
             even = [are_even(one, rounding_of(one.weights)) for one in rows]
             rows = _some(rows, [~one for one in even])
@@ -762,10 +762,6 @@ def _join(
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
-    before = [one for one in results if found and one.layer < found[0].layers[0]]
-    is_of_vectors = bool(first) and first[0].is_vector and not explained
-    if before and before[-1].has_weights and is_of_vectors:
-        notes.insert(0, BETWEEN.format(before[-1].layer))
     findings = tuple(_with_agreement(one, frame) for one in _merge(counted, sizes))
     note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
