@@ -176,7 +176,7 @@ class Comparison:
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = self.frame["difference"] / self.frame["rounding"]
-        made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
+        made = ratios[~self.frame["quantity"].isin(["q", "k", "scores"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
             largest, said = made, SAME_WEIGHTS
@@ -271,7 +271,7 @@ def compare(
         one = LayerComparison(mine, other, n_rows, rtol, drift)
         one.compare(causes.ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
-        drift = one.drift
+        drift = one.grown
         if one.is_last:
             break
     if not all(one.has_weights or one.is_last for one in results):
@@ -397,9 +397,11 @@ class LayerComparison:
     reference: LayerSide
     n_rows: int
     rtol: float
-    drift: float  # relative rounding error of queries and keys in layers before
+    drift: float  # relative rounding error of what layers before made
     lines: list[tuple[Any, ...]] = field(default_factory=list)  # of the frame
     findings: list[Finding] = field(default_factory=list)
+    off: float = 0.0  # the same of queries and keys of a sequence of this layer
+    grown: float = 0.0  # the same of what it makes
     is_last: bool = False  # whether later layers need no comparison
     has_one_key: bool = False
     #: Sides with computed weights, where those of the other were captured.
@@ -510,7 +512,8 @@ class LayerComparison:
                     found = (causes.Cause(name, told, port),)
                 for cause in found:
                     self._note(cause, heads, largest, allowed)
-        self.drift = max(near)
+        self.off = max(near)
+        self.grown = max(self.grown, self.off)
 
     def _find_misplaced(
         self, sequence: int, name: str, port: Array, reference: Array
@@ -612,7 +615,10 @@ class LayerComparison:
                 self._note(hidden, [head], apart, allowed)
                 is_alike = False
         elif pair.port.weights is None or pair.reference.weights is None:
-            allowed = pair.allowed_by(1.0, self.drift)
+            allowed = max(
+                one.allowed(one.likely_scale, self.off)
+                for one in (pair.port, pair.reference)
+            )
         else:
             direct, (apart, allowed, found) = apart, pair.explain()
             if name == "outputs" and direct <= allowed:  # the rule is less exact
@@ -620,7 +626,7 @@ class LayerComparison:
         line = self.layer, head
         self.lines.append((*line, name, *norms, apart, allowed))
         if apart <= allowed:
-            self.drift = max(self.drift, apart)
+            self.grown = max(self.grown, apart)
         elif not found and apart > self.rtol:
             before = reference[name] if name == "outputs" else pair.expected
             found = causes.explain_factor(name, port[name], before, allowed)

@@ -82,6 +82,11 @@ class Product:
         self._tensors, self._versions = tensors, _versions_of(tensors)
 
     @property
+    def is_flat(self) -> bool:
+        """Whether both tensors are matrices."""
+        return all(one.ndim == 2 for one in self._tensors)
+
+    @property
     def is_unmodified(self) -> bool:
         """Whether nothing was written into the two tensors since."""
         return _versions_of(self._tensors) == self._versions
@@ -373,7 +378,7 @@ class ProvenanceTracker:
         """Hand on attention if one factor is weights; else begin a product of two."""
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
-        provenances = [self._provenance(one) for one in tensors]
+        provenances = [self._factor_provenance(one) for one in tensors]
         uses = zip(provenances, (-1, -2), strict=True)
         are_with_values = [self._is_with_values(*use) for use in uses]
         if any(are_with_values) or any(one.is_parameter for one in provenances):
@@ -386,6 +391,19 @@ class ProvenanceTracker:
             mask="added" if start and kwargs.get("beta", 1.0) else "none",
         )
         self._set(operation.result, provenance)
+
+    def _factor_provenance(self, tensor: Tensor) -> Provenance:
+        """Return the provenance of a factor of a product.
+
+        A product of two matrices that was given to no softmax is a projection, by a
+        tensor that is no `Parameter`: it is no origin.
+        """
+        known = self._provenance(tensor)
+        is_given = known.weights is not None or known.lost.endswith("(softmax)")
+        if known.product is None or not known.product.is_flat or is_given:
+            return known
+        numbers = tuple(one for one in known.factors if not math.isnan(one))
+        return Provenance(tuple(tensor.shape), factors=numbers)
 
     def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
         """Return whether a product that sums over an axis is one of weights and values.
