@@ -16,11 +16,6 @@ from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, show
 from montecarlo.names import require_flag
 
-
-class NotFiniteError(InputError):
-    """An array has an entry that is not finite."""
-
-
 #: Names of axes, in the order that arrays have by default.
 AXES = ("sequence", "layer", "head", "token", "d")
 #: Other names of axes that are accepted.
@@ -318,11 +313,10 @@ class Model:
         """Return queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
         return self._read("q", head, sequence), self._read("k", head, sequence)
 
-    def take(self, head: Head, sequence: int) -> dict[str, Array]:
-        """Return all arrays of one sequence of a head, finite or not."""
+    def take(self, head: Head, sequence: int) -> dict[str, NDArray[Any]]:
+        """Return all arrays of one sequence of a head as they are, finite or not."""
         names = self.sequences[sequence].layers
-        found = {name: self._find(name, head, sequence) for name in names}
-        return {name: np.array(one, dtype=np.float64) for name, one in found.items()}
+        return {name: self._find(name, head, sequence) for name in names}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
         """Return queries, keys and values, shape (head, token, d), that were recorded.
@@ -420,7 +414,7 @@ def read_finite(
     if not np.isfinite(block).all():
         row, entry = np.argwhere(~np.isfinite(block))[0]
         where = ", ".join(f"{axis} {number}" for axis, number in place.items())
-        raise NotFiniteError(
+        raise InputError(
             f"{name} must be finite, got {block[row, entry]} at {where}, token "
             f"{range(len(array))[tokens][row]}, {last} {entry}"
         )

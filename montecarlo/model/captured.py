@@ -15,7 +15,7 @@ outputs and what was added to scores; and the scale, the mask and the cap.
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,9 +136,15 @@ class Captured:
         )
         self._passes[-1].append(Call(arrays, passed))
         if self.rows is None and self._bytes > MOST_BYTES:
-            self.rows = ROWS
-            for calls in self._passes:
-                calls[:] = [call and call.last_rows(ROWS) for call in calls]
+            self.rows, self._passes = ROWS, self._last_rows(ROWS)
+
+    def last_rows(self, rows: int) -> "Captured":
+        """Return the same with the last rows of each sequence alone."""
+        return replace(self, rows=rows, _passes=self._last_rows(rows))
+
+    def _last_rows(self, rows: int) -> list[list[Call | None]]:
+        """Return the passes with the last rows of each sequence alone."""
+        return [[one and one.last_rows(rows) for one in each] for each in self._passes]
 
     def room(self) -> int:
         """Return how many sequences of this pass are recorded: 0 or more.

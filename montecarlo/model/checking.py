@@ -6,14 +6,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from montecarlo.errors import InputError, show
-from montecarlo.model.answers import (
-    RTOL,
-    YES,
-    ScaleAnswer,
-    answer_scales,
-    say_answer,
-    say_findings,
-)
+from montecarlo.model import answers
 from montecarlo.model.arrays import FEWEST, NAMES, Model, open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Config, find_expected
@@ -63,7 +56,7 @@ def open_source(
 def assert_attention_scale(
     captured: Source,
     expect: str | float | None = None,
-    rtol: float = RTOL,
+    rtol: float = answers.RTOL,
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> None:
@@ -96,29 +89,27 @@ def assert_attention_scale(
         If the source, or an option, is not usable.
     """
     __tracebackhide__ = True
-    answers = answer_models(captured, expect, rtol, axes, config)
-    if any(one.answer != YES for one in answers):
-        texts = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in answers]
-        raise AssertionError("\n".join(texts))
+    found = answer_models(captured, expect, rtol, axes, config)
+    if any(one.answer != answers.YES for one in found):
+        lines = ([answers.say_answer(one), *answers.say_findings(one)] for one in found)
+        raise AssertionError("\n".join(map("\n  ".join, lines)))
 
 
 def answer_models(
     captured: Source,
     expect: str | float | None = None,
-    rtol: float = RTOL,
+    rtol: float = answers.RTOL,
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
-) -> list[ScaleAnswer]:
-    """Return all answers by which `assert_attention_scale` passes or fails.
-
-    There is one for each group of layers of the same sizes.  Parameters are the same.
-    """
+) -> list[answers.ScaleAnswer]:
+    """Return the answer of `assert_attention_scale` for each kind of layer."""
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
     known = captured if isinstance(captured, Captured) else Captured()
-    answers = []
+    found = []
     for model in models:
         expected = find_expected(model, expect, config, known.callers)
         seen = known.missed, known.caps
-        answers.append(answer_scales(find_scales(model), expected, rtol, *seen))
-    return answers
+        scales = find_scales(model)
+        found.append(answers.answer_scales(scales, expected, rtol, *seen))
+    return found

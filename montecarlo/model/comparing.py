@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,36 +16,24 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
+from montecarlo.model import causes
 from montecarlo.model.answers import MOST_FINDINGS, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
+    EVIDENCE,
+    OF_KEY_HEADS,
     OF_KEYS,
     UNSEEN,
     Head,
     Model,
-    NotFiniteError,
     Rows,
+    SequenceArrays,
 )
-from montecarlo.model.captured import ONE_KEY, Captured
-from montecarlo.model.causes import (
-    ALIKE,
-    ALL,
-    EXPLAINS,
-    FITTED,
-    LEAST,
-    ROUNDINGS,
-    TILED,
-    Cause,
-    HeadPair,
-    HeadSide,
-    best_factor,
-    explain_vectors,
-    say_ends,
-)
+from montecarlo.model.captured import Captured
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
-from montecarlo.model.fits import format_of, keys_seen, rounding_error_of
+from montecarlo.model.fits import format_of, rounding_error_of, see_keys
 from montecarlo.model.head_summary import BY_DEFAULT
 from montecarlo.model.scales import are_even
 from montecarlo.names import require_number
@@ -57,7 +44,7 @@ if TYPE_CHECKING:  # as long to import as all the rest
 #: Relative difference from which on one without a known cause counts.
 RTOL = 0.01
 #: Quantities in the order of the computation.
-STAGES = ("q", "k", "v", "weights", "outputs")
+STAGES = ("q", "k", "v", "scores", "weights", "outputs")
 COLUMNS = ("layer", "head", "quantity", "port", "reference", "difference", "rounding")
 #: Limits: sequences; weights in all (256 MB); and the least number of rows.
 MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
@@ -87,10 +74,9 @@ SAME_WEIGHTS = (
     "q and k differ and make the same weights: no weights or outputs differ by more "
     "than rounding"
 )
-BETWEEN = (
-    "q, k and weights of layer {0} agree: the cause is in its values, its outputs or "
-    "what follows them, or in the projections of the next layer"
-)
+#: Beginnings of what is said where nothing explains a difference.
+ANOTHER, OTHER = "has another {name}", "has other"
+GROUPED = "has key heads of other groups ({}, not {})"
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 
@@ -189,7 +175,7 @@ class Comparison:
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = self.frame["difference"] / self.frame["rounding"]
-        made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
+        made = ratios[~self.frame["quantity"].isin(["q", "k", "scores"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
             largest, said = made, SAME_WEIGHTS
@@ -208,7 +194,7 @@ class Comparison:
         if 1 < len(one.layers) == self.n_layers:
             place = ", ".join(filter(None, ["all layers", say_place((), heads)]))
         part = ""
-        if 0.0 < one.explained < ALL:
+        if 0.0 < one.explained < causes.ALL:
             part = f" (explains {one.explained:.0%} of the difference)"
         return f"the port {one.text}; {place}{part}"
 
@@ -229,9 +215,9 @@ def compare(
     """Compare what was captured of a port with its reference, head by head.
 
     Both must have seen the same tokens.  Up to 8 sequences are compared; of each all
-    rows, if the weights of all heads fit into 256 MB.  Where one side has weights and
-    the other values, outputs and a mask, as of ``scaled_dot_product_attention``,
-    weights of the latter are computed.
+    rows that both have, if the weights of all heads fit into 256 MB.  Where one side
+    has weights and the other values, outputs and a mask, as of
+    ``scaled_dot_product_attention``, weights of the latter are computed.
 
     Parameters
     ----------
@@ -257,53 +243,39 @@ def compare(
         If sizes of both sides differ, or an argument is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    sources = (port, reference)
+    both = [one for one in (port, reference) if isinstance(one, Captured)]
+    rows = min((one.rows for one in both if one.rows), default=0)
+    sources = [
+        one.last_rows(rows) if rows and isinstance(one, Captured) else one
+        for one in (port, reference)
+    ]
     captured = [one for one in sources if isinstance(one, Captured)]
     left_out = [f"of {one.rows_kept}" for one in captured if one.rows_kept]
     missed = [told for one in captured for told in one.missed]
     left_out += map("attention was not followed: {}".format, missed)
-    of_arrays = AXES if axes is None else axes
-    sides = [
-        open_source(one, of_arrays if isinstance(one, Mapping) else axes, ONE, side)
-        for side, one in zip(SIDES, sources, strict=True)
-    ]
-    pairs = _pair(*sides)
-    whole = pairs[0][2]
-    n_rows = _rows_that_fit(whole, len(pairs))
-    if n_rows < whole.most_tokens:
-        left_out.append(f"of {n_rows} rows of {whole.most_tokens}")
-    scales = [_passed_scales(*both) for both in zip(sources, sides, strict=True)]
+    ours, theirs = (
+        _open_layers(*each, axes) for each in zip(SIDES, sources, strict=True)
+    )
+    _require_same("layers", sorted(ours), sorted(theirs))
+    counts = ([len(side[n].model.sequences) for n in theirs] for side in (ours, theirs))
+    _require_same("sequences", *counts)
+    whole = theirs[min(theirs)].model
+    n_rows = _rows_that_fit(whole, len(theirs))
+    n_queries = max(int(one.layers["q"][0].shape[1]) for one in whole.sequences)
+    if n_rows < n_queries:
+        left_out.append(f"of {n_rows} rows of {n_queries}")
     results, drift = list[LayerComparison](), 0.0
-    for place, (layer, ours, theirs) in enumerate(pairs):
-        passed = dict(zip(SIDES, (one.get(layer) for one in scales), strict=True))
-        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift, passed)
-        one.compare(ROUNDINGS * math.sqrt(place + 1.0))
+    for place, layer in enumerate(sorted(theirs)):
+        mine, other = _without_sinks(ours[layer], theirs[layer])
+        one = LayerComparison(mine, other, n_rows, rtol, drift)
+        one.compare(causes.ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
-        drift = one.drift
+        drift = one.grown
         if one.is_last:
             break
     if not all(one.has_weights or one.is_last for one in results):
         left_out.append(NOT_COMPARED)
-    return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(pairs))
-
-
-def _passed_scales(source: Source, models: Sequence[Model]) -> dict[int, float]:
-    """Return the scale that was passed to attention, by layer, where that is known.
-
-    Where none was it is the default of torch, 1 / sqrt(d_k); layers with a cap are left
-    out.
-    """
-    if not isinstance(source, Captured):
-        return {}
-    frame = source.passed
-    frame = frame[frame["source"].isin(BY_DEFAULT) & frame["cap"].isna()]
-    passed = dict(zip(frame["layer"], frame["scale"].astype(float), strict=True))
-    return {
-        layer: one.d_k**-0.5 if math.isnan(passed[layer]) else passed[layer]
-        for one in models
-        for layer in one.layers
-        if layer in passed
-    }
+    return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(theirs))
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
@@ -313,19 +285,97 @@ def _rows_that_fit(model: Model, n_layers: int) -> int:
     return min(max(MOST_WEIGHTS // each, FEWEST_ROWS), model.most_tokens)
 
 
-def _pair(
-    ours: Sequence[Model], theirs: Sequence[Model]
-) -> list[tuple[int, Model, Model]]:
-    """Return each layer with the models of both sides that hold it."""
-    mine, other = (
-        {layer: model for model in models for layer in model.layers}
-        for models in (ours, theirs)
-    )
-    layers = sorted(other)
-    _require_same("layers", sorted(mine), layers)
-    counts = ([len(side[n].sequences) for n in layers] for side in (mine, other))
-    _require_same("sequences", *counts)
-    return [(layer, mine[layer], other[layer]) for layer in layers]
+@dataclass
+class LayerSide:
+    """A layer of the port or of the reference, a sequence at a time."""
+
+    name: str  # ``port`` or ``reference``
+    layer: int
+    model: Model
+    passed: float | None  # the scale without a cap; None where it is not known
+    vectors: Vectors = field(default_factory=dict)
+    rounding: float = 0.0  # relative rounding error of vectors
+
+    def require_finite(self, sequence: int, names: Sequence[str]) -> None:
+        """Tell the first operation that is not finite, if some arrays are not."""
+        for head in self.model.head_labels:
+            arrays = self.model.take(Head(self.layer, head), sequence)
+            some = [n for n in names if not np.isfinite(arrays.get(n, 0.0)).all()]
+            if some:
+                told = f"not finite first in {say_first_lost(arrays)}"
+                if self.name == "port":
+                    raise _EndError("not finite", f"is {told}")
+                raise InputError(
+                    f"reference, layer {self.layer}: {some[0]} must be finite, got "
+                    f"others in head {head}: {told}"
+                )
+
+    def read(self, sequence: int) -> None:
+        """Read vectors of a sequence."""
+        self.require_finite(sequence, VECTORS)
+        self.vectors = self.model.read_vectors(self.layer, sequence)
+        self.rounding = max(map(rounding_of, self.vectors.values()))
+
+    @property
+    def n_keys(self) -> int:
+        """Number of keys of the sequence."""
+        return int(self.vectors["k"].shape[1])
+
+
+def _open_layers(
+    name: str, source: Source, axes: Sequence[str] | None
+) -> dict[int, LayerSide]:
+    """Return the layers of a side.
+
+    Where no scale was passed to attention it is the default of torch, 1 / sqrt(d_k).
+    """
+    passed: dict[int, float] = {}
+    if isinstance(source, Captured):
+        frame = source.passed
+        frame = frame[frame["source"].isin(BY_DEFAULT) & frame["cap"].isna()]
+        passed = dict(zip(frame["layer"], frame["scale"].astype(float), strict=True))
+    elif isinstance(source, Mapping) and axes is None:
+        axes = AXES
+    found = {}
+    for model in open_source(source, axes, ONE):
+        for layer in model.layers:
+            scale = passed.get(layer)
+            scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
+            found[layer] = LayerSide(name, layer, model, scale)
+    return found
+
+
+def _without_sinks(ours: LayerSide, theirs: LayerSide) -> list[LayerSide]:
+    """Return both sides without keys that are sinks.
+
+    With as many keys on both sides, both must have one.
+    """
+    sides, counts = [ours, theirs], (ours.model.most_tokens, theirs.model.most_tokens)
+    models = [
+        replace(one.model, sequences=tuple(map(_without_sink, one.model.sequences)))
+        for one in sides
+    ]
+    if len({*counts}) == 1 < len({one.most_tokens for one in models}):
+        return sides
+    return [replace(one, model=m) for one, m in zip(sides, models, strict=True)]
+
+
+def _without_sink(one: SequenceArrays) -> SequenceArrays:
+    """Return arrays without a sink: a first or last key of zeros, and its value.
+
+    There must be more keys than queries.
+    """
+    for place, kept in ((0, slice(1, None)), (-1, slice(-1))):
+        of_keys = {n: each for n, each in one.layers.items() if n in OF_KEY_HEADS}
+        has_more = of_keys["k"][0].shape[1] > one.layers["q"][0].shape[1]
+        if has_more and not any(
+            x[:, place].any() for each in of_keys.values() for x in each
+        ):
+            cut = {n: [x[:, kept] for x in each] for n, each in of_keys.items()}
+            for name in {*OF_KEYS} & {*one.layers}:
+                cut[name] = [x[..., kept] for x in one.layers[name]]
+            one = one._replace(layers={**one.layers, **cut})
+    return one
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
@@ -334,312 +384,295 @@ def _require_same(name: str, ours: object, theirs: object) -> None:
         raise InputError(f"port must have the reference's {name}, {theirs}, got {ours}")
 
 
-class _LostError(Exception):
-    """An array of the port is not finite."""
+class _EndError(Exception):
+    """A quantity, and what is said of it, after which nothing can be compared."""
 
 
 @dataclass
 class LayerComparison:
     """The comparison of a layer, in the order of the computation."""
 
-    layer: int
-    port: Model
-    reference: Model
+    port: LayerSide
+    reference: LayerSide
     n_rows: int
     rtol: float
-    drift: float  # relative rounding error of queries and keys in layers before
-    passed: Mapping[str, float | None]  # scales, by side; None where not known
-    lines: dict[tuple[str, int], list[tuple[float, ...]]] = field(default_factory=dict)
+    drift: float  # relative rounding error of what layers before made
+    lines: list[tuple[Any, ...]] = field(default_factory=list)  # of the frame
     findings: list[Finding] = field(default_factory=list)
+    off: float = 0.0  # the same of queries and keys of a sequence of this layer
+    grown: float = 0.0  # the same of what it makes
     is_last: bool = False  # whether later layers need no comparison
     has_one_key: bool = False
     #: Sides with computed weights, where those of the other were captured.
     computed: set[str] = field(default_factory=set)
-    #: By side, the place of a key, first or last, that is a sink.
-    sinks: dict[str, int] = field(default_factory=dict)
     has_weights: bool = True  # whether weights, or outputs, of all heads are compared
+    #: Of each head of each sequence, whether scores and weights are the same.
+    alike: list[bool] = field(default_factory=list)
 
     def compare(self, roundings: float) -> None:
         """Compare queries, keys and values, then weights or outputs."""
-        for sequence in range(min(len(self.reference.sequences), MOST_SEQUENCES)):
-            try:
-                ours, theirs = (self._read(side, sequence) for side in SIDES)
-                self._drop_sinks(sequence, ours, theirs)
-                if self._find_misshapen(ours, theirs):
-                    return
-                self._compare_vectors(sequence, ours, theirs, roundings)
-                self._compare_heads(sequence, ours)
-            except _LostError as lost:
-                self._end("not finite", f"is not finite first in {lost}")
-                return
+        try:
+            for sequence in range(self.n_sequences):
+                for side in self.sides:
+                    side.read(sequence)
+                self._require_shape()
+                self._compare_vectors(sequence, roundings)
+                self._compare_heads(sequence)
+            same_scores = bool(self.alike) and all(self.alike)
+            if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
+                self.findings.clear()  # written otherwise, to the same scores
+        except _EndError as end:
+            quantity, text = end.args
+            cause = causes.Cause(quantity, text, np.empty(0), explained=1.0)
+            self._note(cause, self.heads, math.inf, 0.0)
+            self.is_last = True
+
+    @property
+    def sides(self) -> tuple[LayerSide, LayerSide]:
+        """The port and the reference."""
+        return self.port, self.reference
+
+    @property
+    def layer(self) -> int:
+        """Number of the layer."""
+        return self.reference.layer
 
     @property
     def heads(self) -> tuple[int, ...]:
         """Heads of queries."""
-        return self.reference.head_labels
+        return self.reference.model.head_labels
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences that are compared."""
+        return min(len(self.reference.model.sequences), MOST_SEQUENCES)
 
     def _note(
-        self, cause: Cause, heads: Sequence[int], difference: float, rounding: float
+        self,
+        cause: causes.Cause,
+        heads: Sequence[int],
+        difference: float,
+        rounding: float,
     ) -> None:
         """Add a finding of some heads."""
         where = (self.layer,), tuple(heads), cause.quantity, cause.text
         numbers = difference, rounding, cause.explained, cause.port, cause.reference
         self.findings.append(Finding(*where, *numbers))
 
-    def _end(self, quantity: str, text: str) -> None:
-        """Add a finding after which nothing else can be compared."""
-        cause = Cause(quantity, text, np.empty(0), explained=1.0)
-        self._note(cause, self.heads, math.inf, 0.0)
-        self.is_last = True
+    def _require_shape(self) -> None:
+        """Tell axes that are swapped and keys that are repeated; refuse other sizes."""
+        ours, theirs = self.port.vectors, self.reference.vectors
+        (heads, tokens, _), (other, n_tokens, _) = ours["q"].shape, theirs["q"].shape
+        n_keys, wanted = self.port.n_keys, self.reference.n_keys
+        if heads != tokens and _are_near(ours["q"].swapaxes(0, 1), theirs["q"]):
+            raise _EndError("axes", "has heads and tokens swapped")
+        times, rest = divmod(n_keys, wanted)
+        each = ours["k"][:, :: times or 1], ours["k"][:, :wanted]
+        if times > 1 and not rest and any(_are_near(x, theirs["k"]) for x in each):
+            told = f"has {n_keys} keys where the reference has {wanted}: each is "
+            told += f"repeated {times} times along the tokens"
+            raise _EndError("k", told)
+        where = f" in layer {self.layer}"
+        _require_same(f"heads{where}", heads, other)
+        sizes = (tokens, n_keys), (n_tokens, wanted)
+        _require_same(f"queries and keys{where}", *sizes)
 
-    def _read(self, side: str, sequence: int, head: int | None = None) -> Any:  # noqa: ANN401
-        """Return vectors of a sequence, or rows of a head; raise if not finite."""
-        model: Model = getattr(self, side)
-        try:
-            if head is None:
-                return model.read_vectors(self.layer, sequence)
-            return model.read_rows(Head(self.layer, head), sequence, self.n_rows)
-        except NotFiniteError as error:
-            lost = self._say_lost(model, sequence, head) or str(error)
-            if side == "port":
-                raise _LostError(lost) from None
-            told = f"{side}, layer {self.layer}: {error}; first not finite: {lost}"
-            raise InputError(told) from None
-        except InputError as error:
-            raise InputError(f"{side}, layer {self.layer}: {error}") from None
-
-    def _say_lost(self, model: Model, sequence: int, head: int | None) -> str:
-        """Return the first operation that is not finite, of the first such head."""
-        for one in model.head_labels if head is None else [head]:
-            arrays = model.take(Head(self.layer, one), sequence)
-            made = [a for name, a in arrays.items() if name != ADDED]
-            if not all(np.isfinite(a).all() for a in made):
-                return say_first_lost(arrays)
-        return ""
-
-    def _drop_sinks(self, sequence: int, ours: Vectors, theirs: Vectors) -> None:
-        """Drop keys and values that are sinks, and note their places, 0 or -1.
-
-        With as many keys on both sides, both must have one.
-        """
-        vectors = dict(zip(SIDES, (ours, theirs), strict=True))
-        self.sinks = {}
-        for side, place in product(SIDES, (0, -1)):
-            model: Model = getattr(self, side)
-            if not vectors[side]["k"][:, place].any():
-                heads = (Head(self.layer, head) for head in model.head_labels)
-                if all(is_sink(model.take(one, sequence), place) for one in heads):
-                    self.sinks[side] = place
-        if len(self.sinks) < len(SIDES) and ours["k"].shape[1] == theirs["k"].shape[1]:
-            self.sinks = {}
-        for side, name in product(self.sinks, "kv"):
-            if name in vectors[side]:
-                one = vectors[side][name]
-                vectors[side][name] = np.delete(one, self.sinks[side], axis=1)
-
-    def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
-        """Return whether axes are swapped or keys repeated; refuse other sizes."""
-        (heads, tokens, d), other = ours["q"].shape, theirs["q"].shape
-        n_keys, wanted = ours["k"].shape[1], theirs["k"].shape[1]
-        times = n_keys // wanted
-        if (tokens, heads, d) == other and heads != tokens:
-            if _are_near(ours["q"].swapaxes(0, 1), theirs["q"]):
-                self._end("axes", "has heads and tokens swapped")
-        elif n_keys == times * wanted and times > 1:
-            told = f"has {n_keys} keys where the reference has {wanted}"
-            each = ours["k"][:, ::times], ours["k"][:, :wanted]
-            if any(_are_near(keys, theirs["k"]) for keys in each):
-                told += f": each is repeated {times} times along the tokens"
-                self._end("k", told)
-        if not self.is_last:
-            where = f" in layer {self.layer}"
-            _require_same("heads" + where, heads, other[0])
-            name = f"tokens: numbers of queries and keys{where}"
-            _require_same(name, (tokens, n_keys), (other[1], wanted))
-        return self.is_last
-
-    def _compare_vectors(
-        self, sequence: int, ours: Vectors, theirs: Vectors, roundings: float
-    ) -> None:
-        """Compare queries, keys and values, and update the rounding errors."""
-        self.rounding = {
-            side: max(map(rounding_of, one.values()))
-            for side, one in zip(SIDES, (ours, theirs), strict=True)
-        }
-        by_format = roundings * max(self.rounding.values())
-        allowed, near = max(LEAST, by_format, GROWTH * self.drift), [self.drift]
-        for name in [one for one in ours if one in theirs]:
-            count = max(len(ours[name]), len(theirs[name]))
-            port, reference = (
-                np.repeat(one[name], count // len(one[name]), axis=0)
-                for one in (ours, theirs)
-            )
+    def _compare_vectors(self, sequence: int, roundings: float) -> None:
+        """Compare queries, keys and values, and update the rounding error."""
+        ours, theirs = self.port.vectors, self.reference.vectors
+        by_format = roundings * max(self.port.rounding, self.reference.rounding)
+        allowed, near = max(causes.LEAST, by_format, GROWTH * self.drift), [self.drift]
+        for name in dict.fromkeys([*ours, *theirs]):
+            lacking = np.full_like(ours.get(name, theirs.get(name)), math.nan)
+            both = [one.get(name, lacking) for one in (ours, theirs)]
+            count = max(map(len, both))
+            port, reference = (np.repeat(x, count // len(x), axis=0) for x in both)
             if port.shape != reference.shape:
                 continue  # another d_k: scores are compared
-            each = [_apart(*both) for both in zip(port, reference, strict=True)]
+            each = list(map(_apart, port, reference))
             heads = []
             for place, head in enumerate(self.heads):
                 norms, apart = each[place * count // len(self.heads)]
-                self._add(name, head, *norms, apart, allowed)
+                self.lines.append((self.layer, head, name, *norms, apart, allowed))
                 heads += [head] * (apart > allowed)
             largest = max(apart for _, apart in each)
             if not heads:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
-                first = ours["k"].shape[1] - len(port[0])
-                causes = self._find_misplaced(sequence, name, ours[name])
-                causes = causes or explain_vectors(
+                first = self.port.n_keys - len(port[0])
+                found = self._find_misplaced(sequence, name, port, reference)
+                found = found or causes.explain_vectors(
                     name, port, reference, allowed, first
                 )
-                if not causes and largest > self.rtol:
-                    told = f"has another {{name}}: {largest:.2g} of its norm apart"
-                    causes = (Cause(name, told, port),)
-                for cause in causes:
+                if not found and largest > self.rtol:
+                    told = f"{ANOTHER}: {largest:.2g} of its norm apart, "
+                    tokens = range(first, first + len(port[0]))
+                    told += say_farthest(name, port, reference, range(count), tokens)
+                    found = (causes.Cause(name, told, port),)
+                for cause in found:
                     self._note(cause, heads, largest, allowed)
-        self.drift = max(near)
+        self.off = max(near)
+        self.grown = max(self.grown, self.off)
 
     def _find_misplaced(
-        self, sequence: int, name: str, port: Array
-    ) -> tuple[Cause, ...]:
-        """Return which vectors of the reference heads of the port have; () if none."""
-        count = min(len(self.reference.sequences), MOST_SEQUENCES)
+        self, sequence: int, name: str, port: Array, reference: Array
+    ) -> tuple[causes.Cause, ...]:
+        """Return which vectors of the reference heads of the port have; () if none.
+
+        Heads that are the same, as of keys that were repeated, have one number.
+        """
+        theirs = self.reference
         known = {
             f"{which} {head}" + f" of sequence {n}" * (n != sequence): one
-            for n in sorted(range(count), key=lambda n: n != sequence)
-            for which, heads in self._read("reference", n).items()
-            for head, one in enumerate(heads)
+            for n in sorted(range(self.n_sequences), key=lambda n: n != sequence)
+            for which, heads in theirs.model.read_vectors(theirs.layer, n).items()
+            for head, one in enumerate(distinct_heads(heads)[0])
         }
-        found = [
-            next((label for label, one in known.items() if _are_near(head, one)), "")
-            for head in port
-        ]
-        own = [f"{name} {n}" for n in range(len(port))]
+        found, own = (
+            [
+                next((label for label, x in known.items() if _are_near(head, x)), "")
+                for head in heads
+            ]
+            for heads in (port, reference)
+        )
         told = f"has in place of {name}, by head, the reference's "
         told += ", ".join(label or "none" for label in found[:MOST_NUMBERS])
-        cause = Cause(name, told, port, explained=1.0)
+        told = say_groups(found, own) or told
+        cause = causes.Cause(name, told, port, explained=1.0)
         moved = sum(
             label not in {"", mine} for label, mine in zip(found, own, strict=True)
         )
         is_sure = 2 * sum(map(bool, found)) >= len(found) and moved > 0
         return (cause,) if is_sure and (all(found) or moved > 1) else ()
 
-    def _add(self, name: str, head: int, *numbers: float) -> None:
-        """Add the numbers of a row of the table."""
-        self.lines.setdefault((name, head), []).append(numbers)
-
-    def _compare_heads(self, sequence: int, ours: Vectors) -> None:
+    def _compare_heads(self, sequence: int) -> None:
         """Compare weights, or outputs, of each head."""
-        self.has_one_key = ours["k"].shape[1] == 1
-        alike = []
-        for number, head in enumerate(self.heads):
-            rows = [self._read(side, sequence, head) for side in SIDES]
-            is_whole = len(rows[0].places) == len(ours["q"][0])
-            sides = self._with_weights(rows)
-            if sides is None:
-                self.has_weights = False
+        self.has_one_key = self.port.n_keys == 1
+        for side in self.sides:
+            side.require_finite(sequence, list(EVIDENCE))
+        keys, numbers = distinct_heads(self.port.vectors["k"])
+        for n, head in enumerate(self.heads):
+            place = Head(self.layer, head)
+            rows = [
+                one.model.read_rows(place, sequence, self.n_rows) for one in self.sides
+            ]
+            is_whole = len(rows[0].places) == self.port.vectors["q"].shape[1]
+            both = self._with_weights(rows)
+            if both is None:
+                self.has_weights = self.has_one_key
                 continue
-            port, reference = sides
-            more = number, len(self.heads), ours["k"], is_whole
-            alike.append(self._compare_head(head, HeadPair(port, reference, *more)))
-        same_scores = alike and all(alike)
-        if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
-            self.findings.clear()  # written otherwise, to the same scores
+            own = numbers[n * len(numbers) // len(self.heads)]
+            pair = causes.HeadPair(both[0], both[1], n, own, keys, is_whole)
+            self.alike.append(self._compare_head(head, pair))
 
-    def _with_weights(self, rows: Sequence[Rows]) -> list[HeadSide] | None:
+    def _with_weights(self, rows: Sequence[Rows]) -> list[causes.HeadSide] | None:
         """Return both sides of a head, with weights or with outputs; None with neither.
 
         Weights of a side that has outputs are computed by its mask, bias and scale, if
         these are known and reproduce the outputs.
         """
-        masked = [one for one in rows if one.added is not None]
-        rows = _some(rows, [np.any(keys_seen(one), axis=1) for one in masked])
-        sides = []
-        for side, one in zip(SIDES, rows, strict=True):
-            name = "weights" if "weights" in one.made else "outputs"
-            if name not in one.made:
+        rows = _some(rows, list(map(see_keys, rows)))
+        sides, names = [], [side.model.source for side in self.sides]
+        for side, name, one in zip(self.sides, names, rows, strict=True):
+            if name is None:
                 return None
-            rounding = max(self.rounding[side], rounding_of(one.made[name]))
-            sides.append(HeadSide(one, rounding, self.passed.get(side)))
-        both = list(zip(SIDES, sides, strict=True))
-        lacking = [side for side, half in both if "weights" not in half.rows.made]
+            rounding = max(side.rounding, rounding_of(one.made[name]))
+            sides.append(causes.HeadSide(one, rounding, side.passed))
+        lacking = [side.name for side in self.sides if side.model.source == "outputs"]
+        if len(lacking) == 2 and causes.have_same_outputs(*sides):
+            return sides
         is_sure = all(one.is_sure for one in sides)
         if len(lacking) == 1:
             if not is_sure:
                 return None
             self.computed.update(lacking)
-        rows = []
-        for side, half in both:
-            made = {"weights": np.asarray(half.weights)} if is_sure else half.rows.made
-            own, place = replace(half.rows, made=made), self.sinks.get(side)
-            rows.append(own if place is None else without_key(own, place))
         if is_sure:
+            weights = [{"weights": np.asarray(one.weights)} for one in sides]
+            made = [one.made if "weights" not in one.made else {} for one in rows]
+            rows = [
+                replace(r, made={**m, **w})
+                for r, m, w in zip(rows, made, weights, strict=True)
+            ]
             # rows of padding have even weights, where a large number hides all keys
             even = [are_even(one, rounding_of(one.weights)) for one in rows]
             rows = _some(rows, [~one for one in even])
         return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
-    def _compare_head(self, head: int, pair: HeadPair) -> bool:
+    def _compare_head(self, head: int, pair: causes.HeadPair) -> bool:
         """Compare weights or outputs of a head; return whether scores are the same."""
         port, reference = (side.rows.made for side in (pair.port, pair.reference))
         name = next(one for one in ("weights", "outputs") if one in port)
         norms, apart = _apart(port[name], reference[name])
-        allowed, causes = pair.allowed_by(pair.reference.d_k**-0.5), tuple[Cause, ...]()
+        allowed, found = (
+            pair.allowed_by(pair.reference.d_k**-0.5),
+            tuple[causes.Cause, ...](),
+        )
         if is_alike := apart <= allowed and pair.sees_the_same:
             is_alike = math.isfinite(pair.score_factor)
-            hidden = pair.find_hidden_scale() if apart > LEAST else None
+            hidden = pair.find_hidden_scale() if apart > causes.LEAST else None
             if hidden:
                 self._note(hidden, [head], apart, allowed)
                 is_alike = False
         elif pair.port.weights is None or pair.reference.weights is None:
-            allowed = pair.allowed_by(1.0, self.drift)
+            allowed = max(
+                one.allowed(one.likely_scale, self.off)
+                for one in (pair.port, pair.reference)
+            )
         else:
-            direct, (apart, allowed, causes) = apart, pair.explain()
+            direct, (apart, allowed, found) = apart, pair.explain()
             if name == "outputs" and direct <= allowed:  # the rule is less exact
-                apart, causes = direct, ()
-        self._add(name, head, *norms, apart, allowed)
+                apart, found = direct, ()
+        line = self.layer, head
+        self.lines.append((*line, name, *norms, apart, allowed))
         if apart <= allowed:
-            self.drift = max(self.drift, apart)
-        elif not causes and apart > self.rtol:
-            told = f"has other {name} of the same queries and keys"
-            causes = (Cause(name, told, port[name]),)
-            factor = best_factor(port[name], reference[name]).item()
-            if _apart(port[name], factor * reference[name])[1] <= allowed:
-                told = f"multiplies {name} by {{port:.4g}}"
-                causes = (Cause(name, told, port[name], 1, factor, 1.0, explained=1.0),)
-        for cause in causes:
+            self.grown = max(self.grown, apart)
+        elif not found and apart > self.rtol:
+            before = reference[name] if name == "outputs" else pair.expected
+            found = causes.explain_factor(name, port[name], before, allowed)
+            if not found:
+                told = f"{OTHER} {name} of the same queries and keys: {apart:.2g} of "
+                both = port[name][None], before[None]
+                places = pair.port.rows.places.tolist()
+                told += f"their norm apart, {say_farthest(name, *both, [head], places)}"
+                found = (causes.Cause(name, told, port[name]),)
+        for cause in found:
             self._note(cause, [head], apart, allowed)
+        if not all(one.explained for one in self.findings):
+            norms, apart = _apart(pair.port.rows.scores, pair.reference.rows.scores)
+            allowed = max(causes.LEAST, causes.ROUNDINGS * pair.rounding)
+            self.lines.append((*line, "scores", *norms, apart, allowed))
         return is_alike
 
 
-def is_sink(arrays: Mapping[str, Array], place: int) -> bool:
-    """Return whether a key of a head, the first or last, is there for its logit alone.
+def say_farthest(
+    name: str,
+    port: Array,
+    reference: Array,
+    heads: Sequence[int],
+    tokens: Sequence[int],
+) -> str:
+    """Return where arrays (head, token, d or key) are farthest apart, and how far.
 
-    Key and value are 0, and all rows add the same number to its score.
+    ``heads`` and ``tokens`` are their numbers.
     """
-    if len(arrays["k"]) <= len(arrays["q"]) or arrays["k"][place].any():
-        return False
-    if ADDED in arrays:
-        added = arrays[ADDED][:, place]
-        is_same = np.ptp(added) == 0.0 and added[0] > UNSEEN
-    else:
-        is_same = "weights" not in arrays or arrays["weights"][:, place].all()
-    return bool(is_same) and not ("v" in arrays and arrays["v"][place].any())
-
-
-def without_key(rows: Rows, place: int) -> Rows:
-    """Return rows without their first key (0) or last one (-1), which is no token."""
-    of_keys = {name: rows.made[name] for name in OF_KEYS if name in rows.made}
-    made = {name: np.delete(one, place, axis=1) for name, one in of_keys.items()}
-    if "v" in rows.made:
-        made["v"] = np.delete(rows.values, place, axis=0)
-    return replace(
-        rows,
-        keys=np.delete(rows.keys, place, axis=0),
-        scores=np.delete(rows.scores, place, axis=1),
-        places=rows.places - 1,
-        shift=rows.shift - 1,
-        made={**rows.made, **made},
+    away = np.abs(port - reference)
+    place = np.unravel_index(int(away.argmax()), away.shape)
+    head, token, last = map(int, place)
+    return (
+        f"most in {name} of head {heads[head]}, {'key' if name in 'kv' else 'query'} "
+        f"{tokens[token]}, {'key' if name == 'weights' else 'entry'} {last}: "
+        f"{port[place]:.3g} in place of {reference[place]:.3g}"
     )
+
+
+def distinct_heads(heads: Array) -> tuple[Array, list[int]]:
+    """Return heads that are not the same, and the number among them of each head."""
+    first = [
+        next(n for n, one in enumerate(heads) if np.array_equal(one, head))
+        for head in heads
+    ]
+    chosen = sorted(set(first))
+    return heads[chosen], [chosen.index(n) for n in first]
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
@@ -652,17 +685,15 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
         and ``added`` those that are known.
     """
     lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
-    for name in ("q", "k", "v"):
+    for name in VECTORS:
         if name in lost and lost[name].any():
             return f"{name} is what attention is given: look at what makes it"
     made = "weights" if "weights" in lost else "outputs"
     rows = lost[made].any(axis=1)
     if not rows.any():
         return "the output: weights and values are finite"
-    queries, keys = arrays["q"][rows], arrays["k"]
-    with np.errstate(over="ignore", invalid="ignore"):
-        largest = float(np.abs(queries @ keys.T).max())
-    narrow = format_of([arrays["q"], arrays["k"]])
+    q, k = (np.asarray(arrays[name], dtype=float) for name in "qk")
+    largest, narrow = float(np.abs(q[rows] @ k.T).max()), format_of([q, k])
     if not math.log(max(largest, 1.0)) < narrow.log_largest:
         return (
             f"the scores: q and k of {narrow.name} make up to {largest:.3g}, and it "
@@ -710,28 +741,25 @@ def _join(
     """Return the comparison of all layers."""
     import pandas as pd
 
-    lines = [
-        (one.layer, head, name, *np.mean(numbers, axis=0).tolist())
-        for one in results
-        for (name, head), numbers in sorted(
-            one.lines.items(), key=lambda line: (line[0][1], STAGES.index(line[0][0]))
-        )
-    ]
+    lines = [line for one in results for line in one.lines]
     frame = pd.DataFrame.from_records(lines, columns=list(COLUMNS))
+    places, stages = list(COLUMNS[:3]), pd.CategoricalDtype(list(STAGES))
+    frame = frame.astype({"quantity": stages}).groupby(places, observed=True).mean()
+    frame = frame.reset_index().astype({"quantity": str})
     found = [one for result in results for one in result.findings]
     # inputs differ after the first fault: later layers count where a cause is certain
     first = [one for one in found if one.layers == found[0].layers]
     explained = {one.is_vector for one in first if one.explained}
-    causes = {words_before_numbers(one.text) for one in first if one.explained}
+    known_words = {words_before_numbers(one.text) for one in first if one.explained}
     counted = [
         one for one in first if one.explained or one.is_vector not in explained
     ] + [
         one
         for one in found[len(first) :]
-        if one.explained >= (ALL if one.is_vector else EXPLAINS)
-        and (not one.is_vector or words_before_numbers(one.text) in causes)
+        if one.explained >= (causes.ALL if one.is_vector else causes.EXPLAINS)
+        and (not one.is_vector or words_before_numbers(one.text) in known_words)
     ]
-    sizes = results[0].reference.sizes
+    sizes = results[0].reference.model.sizes
     computed = sorted({side for one in results for side in one.computed})
     notes = [COMPUTED.format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
@@ -739,13 +767,23 @@ def _join(
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
-    before = [one for one in results if found and one.layer < found[0].layers[0]]
-    is_of_vectors = bool(first) and first[0].is_vector and not explained
-    if before and before[-1].has_weights and is_of_vectors:
-        notes.insert(0, BETWEEN.format(before[-1].layer))
-    findings = _merge(counted, sizes)
+    findings = tuple(_with_agreement(one, frame) for one in _merge(counted, sizes))
     note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
+
+
+def _with_agreement(one: Finding, frame: "pd.DataFrame") -> Finding:
+    """Return a finding; without a cause, with what agrees in its layer and what not."""
+    if one.explained:
+        return one
+    rows = frame[frame["layer"].isin(one.layers)].dropna()
+    is_same = (rows["difference"] <= rows["rounding"]).groupby(rows["quantity"]).all()
+    told = "".join(
+        f"; {does}: {', '.join(names)}"
+        for does, wanted in (("agree", True), ("differ", False))
+        if (names := [n for n in STAGES if n in is_same and is_same[n] == wanted])
+    )
+    return one._replace(text=one.text + told)
 
 
 def words_before_numbers(text: str) -> str:
@@ -766,12 +804,15 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
             ((text, _),) = masks[one.layers].most_common(1)
         elif kind in SAY and kind != "scale":
             text = ""
-        text = next((start for start in FITTED if text.startswith(start)), text)
+        starts = (*causes.FITTED, ANOTHER, OTHER)
+        text = next((start for start in starts if text.startswith(start)), text)
         groups.setdefault((kind, text), []).append(one)
     merged = []
     for (kind, _), group in groups.items():
         names = dict.fromkeys(one.quantity for one in group)
         ((text, _),) = Counter(one.text for one in group).most_common(1)
+        if not group[0].explained:
+            text = max(group, key=lambda one: one.difference).text
         if kind in SAY:
             text = SAY[kind](group, text, sizes)
         alike = [one for one in group if one.text == text] or group
@@ -820,12 +861,32 @@ def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
 
 
 def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
-    """Return the text of other key heads: tiled, or which they are."""
-    heads, count = sizes[1:]
-    met = {one.heads[0]: one.port for one in group}
-    tiled = {n: n % count for n in range(heads) if n % count != n * count // heads}
+    """Return the text of other key heads: of other groups, or which they are."""
+    count, heads = 1 + int(_parameters(group).max()), sizes[1]
+    own = {head: head * count // heads for head in range(heads)}
+    met, theirs = (
+        own | {one.heads[0]: getattr(one, side) for one in group} for side in SIDES
+    )
     told = "attends to key head {ports} where the reference attends to {references}"
-    return TILED if met == tiled else told + "{of_layer}"
+    return say_groups([*met.values()], [*theirs.values()]) or told + "{of_layer}"
+
+
+def say_groups(met: Sequence[object], theirs: Sequence[object]) -> str:
+    """Return that one side tiles key heads, which the other repeats one by one.
+
+    ``met`` and ``theirs`` are what each head of the port and the reference has.  Empty
+    if it is not so.
+    """
+    names, heads = list(dict.fromkeys(theirs)), range(len(theirs))
+    ways = {
+        "tiled": [names[n % len(names)] for n in heads],
+        "interleaved": [names[n * len(names) // len(heads)] for n in heads],
+    }
+    mine, other = (
+        [way for way, each in ways.items() if each == one] for one in (met, theirs)
+    )
+    is_so = len(mine) == len(other) == 1 and mine != other
+    return GROUPED.format(*mine, *other) if is_so else ""
 
 
 def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
@@ -837,17 +898,17 @@ def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
         return "adds a bias by distance, {ports} per position, the reference none"
     ratios = port / np.where(reference == 0.0, math.nan, reference)
     largest = np.abs(ratios).max()
-    if largest < ALIKE:
+    if largest < causes.ALIKE:
         return "adds no bias, the reference does"
-    if np.ptp(ratios) <= ALIKE * largest:
-        reversed_ = np.abs(ratios + 1.0).max() < ALIKE
+    if np.ptp(ratios) <= causes.ALIKE * largest:
+        reversed_ = np.abs(ratios + 1.0).max() < causes.ALIKE
         told = "adds its bias {factor} times"
         return "adds its bias with the sign reversed" if reversed_ else text or told
     if (reference == 1.0).all():
         return "multiplies its bias by another factor in each head: {ports}"
     told = "has another slope of its bias by distance in each head: {ports}, the "
     told += "reference {references}{of_layer}"
-    is_same = np.allclose(np.sort(port), np.sort(reference), rtol=ALIKE)
+    is_same = np.allclose(np.sort(port), np.sort(reference), rtol=causes.ALIKE)
     return told + ": those of other heads" * is_same
 
 
@@ -870,7 +931,7 @@ def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
     heads = [one.heads for one in group]
     of_heads = (ratios[[one == head for one in heads]] for head in heads)
     by = "head" if all(np.ptp(one) <= near for one in of_heads) else "layer"
-    return f"has another scale by {by}, {say_ends(ratios)} times the reference's"
+    return f"has another scale by {by}, {causes.say_ends(ratios)} times the reference's"
 
 
 #: Functions of findings of a quantity, a text and sizes, which return a common text.

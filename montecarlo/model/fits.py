@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,11 @@ LEAST_SQUARE = 1e-300
 SAME_SCALE = 1e-3
 #: Relative spread below which scores are the same.
 LEAST_SPREAD = 1e-6
+#: Residual over what is explained below which a form leaves nearly nothing: a cap of
+#: 50 leaves more of scores of 1.
+NEARLY_NOTHING = 1e-4
+#: Numbers by which most formats are ruled out.
+FEW = 64
 #: Least weight of a fit, in steps of the least number of the format.
 FEWEST_STEPS = 32
 #: Least rounding error of logarithms and their sums in float64.
@@ -376,8 +381,9 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     The type of an array says less: weights of a bfloat16 model are often float32.
     """
     narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
+    parts = [part for array in arrays for part in (array.ravel()[:FEW], array)]
     for one in narrow[:-1]:
-        if all(np.array_equal(one.round(array), array) for array in arrays):
+        if all(np.array_equal(one.round(part), part) for part in parts):
             return one
     return narrow[-1]
 
@@ -427,8 +433,12 @@ class LogWeights(Numbers):
         return ones, np.abs(parameters[0] * self.scores), ones
 
 
-def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
-    """Return the fit of the scale to attention weights; None with too few numbers."""
+def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None:
+    """Return the fit of the scale to attention weights; None with too few numbers.
+
+    ``is_quick``: a plain form that leaves nearly nothing is not compared with others,
+    which may widen its interval.
+    """
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
     least = 2.0 ** (number_format.least_exponent - number_format.bits + 1)
@@ -469,23 +479,27 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     more = scores, within(logs), np.abs(offsets).astype(float), within
     pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
-    return choose_fit(
-        _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
-    )
+    plain = fit_form(pairs, "plain")
+    least = max(plain.fit.direct, NEARLY_NOTHING * plain.fit.explained)
+    if is_quick and plain.fit.residual <= least:
+        return choose_fit([plain])
+    groups = {"offset": offsets, "key": keys, "pair": places}
+    return choose_fit([plain, *_other_fits(pairs, plain, groups)])
 
 
-def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> list[Fitted]:
-    """Return fits of all forms with enough pairs, the simplest first.
+def _other_fits(
+    pairs: LogWeights, plain: Fitted, groups: dict[str, Labels]
+) -> list[Fitted]:
+    """Return fits of the forms beside ``plain`` with enough pairs, the simplest first.
 
     ``groups`` are labels of pairs with a common bias, by the form that they make; these
     forms are left out once a residual is within rounding.
     """
-    free = len(pairs.logs) - pairs.n_constants
-    fits = [fit_form(pairs, "plain")]
+    free, fits = len(pairs.logs) - pairs.n_constants, list[Fitted]()
     if free - 2 >= FEWEST_LEFT:
-        fits += [fit_form(pairs, form) for form in ("distance", "cap")]
+        fits = [fit_form(pairs, form) for form in ("distance", "cap")]
     for form, labels in groups.items():
-        if any(one.fit.is_exact for one in fits):
+        if any(one.fit.is_exact for one in (plain, *fits)):
             break
         _, numbers = np.unique(labels, return_inverse=True)
         n_more = int(numbers.max()) + 1
@@ -533,8 +547,14 @@ GIVEN = "given"
 def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     """Return the keys that rows see under one of `MASKS`, or under the one passed."""
     if mask != GIVEN or block.added is None:
-        return MASKS[mask](block)
+        return MASKS.get(mask, MASKS["none"])(block)
     seen: NDArray[np.bool_] = block.added > UNSEEN
+    return seen
+
+
+def see_keys(block: Rows) -> NDArray[np.bool_]:
+    """Return which rows see any key under the mask that was passed."""
+    seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
     return seen
 
 
@@ -591,8 +611,8 @@ class Outputs(Numbers):
         made = [make_outputs(form, parameters, b, self.mask) for b in self.blocks]
         pairs = zip(self.blocks, made, strict=True)
         slopes = zip(*(one.slopes(form) for one in made), strict=True)
-        columns = np.stack([_joined(one) for one in slopes], axis=1)
-        return _joined(block.outputs - one.outputs for block, one in pairs), columns
+        columns = np.stack([joined(one) for one in slopes], axis=1)
+        return joined(block.outputs - one.outputs for block, one in pairs), columns
 
     def start(self, form: str, scale: float | None) -> Array:
         """Return those of a few parameters that fit a few rows best.
@@ -629,20 +649,22 @@ class Outputs(Numbers):
             own = np.sqrt(np.square(made.outputs) + squares @ np.square(block.values))
             by_scores = _size_of_changes(squares * terms**2, made)
             parts.append((own, by_scores, _size_of_changes(squares, made)))
-        own, by_scores, per_score = map(_joined, zip(*parts, strict=True))
+        own, by_scores, per_score = map(joined, zip(*parts, strict=True))
         return own, by_scores, per_score
 
 
-def _joined(parts: Iterable[Array]) -> Array:
+def joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Return the entries of all arrays in one vector."""
     return np.concatenate([one.ravel() for one in parts])
 
 
-def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
+def fit_outputs(
+    blocks: Sequence[Rows], forms: Sequence[str] = tuple(FORMS)
+) -> tuple[Fit, str] | None:
     """Return the fit of the scale to outputs, and the name of the mask.
 
     That is a key of `MASKS`, or `GIVEN` where rows have one.  None where there are too
-    few numbers, or scores are all the same.
+    few numbers, or scores are all the same.  ``forms`` are tried, ``plain`` the first.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -664,16 +686,11 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     common = rows, np.ones(count), rounding_error, spread, 0, rows, blocks
     plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
     best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
-    return choose_fit(_fits_to_outputs(plain[best])), masks[best]
-
-
-def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
-    """Return fits of all forms with enough outputs, the simplest first."""
-    if plain.fit.degrees_of_freedom <= FEWEST_LEFT:
-        return [plain]
-    scale = plain.fit.scale if plain.fit.holds else None
-    more = [fit_form(plain.evidence, form, scale) for form in list(FORMS)[1:]]
-    return [plain, *more]
+    found = plain[best]
+    more = forms[1:] if found.fit.degrees_of_freedom > FEWEST_LEFT else ()
+    scale = found.fit.scale if found.fit.holds else None
+    fits = [found, *(fit_form(found.evidence, form, scale) for form in more)]
+    return choose_fit(fits), masks[best]
 
 
 def _size_of_changes(squares: Array, prediction: Prediction) -> Array:

@@ -13,7 +13,7 @@ tensor lives.
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +92,11 @@ class Product:
         of_left, of_right = (one.moved(with_blocks) for one in provenances)
         self.provenances = of_left, of_right.moved(lambda x: x.transpose(1, 2))
         self._tensors, self._versions = tensors, _versions_of(tensors)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether both tensors are matrices."""
+        return all(one.ndim == 2 for one in self._tensors)
 
     @property
     def is_unmodified(self) -> bool:
@@ -288,13 +293,8 @@ class ProvenanceTracker:
             self._set(result, provenance.moved(lambda x: func(x, *rest, **kwargs)))
         else:
             for number, one in enumerate(result):
-
-                def pick(x: Tensor, number: int = number) -> Tensor:
-                    """Return view ``number`` of those that ``func`` makes of x."""
-                    chosen: Tensor = func(x, *rest, **kwargs)[number]
-                    return chosen
-
-                self._set(one, provenance.moved(pick))
+                move = partial(_pick, number, lambda x: func(x, *rest, **kwargs))
+                self._set(one, provenance.moved(move))
 
     def _track_elementwise(self, operation: Operation) -> None:
         """Store the provenance of the result of an operation entry by entry.
@@ -427,7 +427,7 @@ class ProvenanceTracker:
         """
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
-        provenances = [self._provenance(one) for one in tensors]
+        provenances = [self._factor_provenance(one) for one in tensors]
         uses = zip(provenances, (-1, -2), strict=True)
         end_attention = [self._ends_attention(*use) for use in uses]
         if any(end_attention) or any(one.is_parameter for one in provenances):
@@ -441,8 +441,21 @@ class ProvenanceTracker:
         )
         self._set(operation.result, provenance)
 
-    def _ends_attention(self, provenance: Provenance, axis: int) -> bool:
-        """Return whether a factor of a product is attention weights, perhaps lost.
+    def _factor_provenance(self, tensor: Tensor) -> Provenance:
+        """Return the provenance of a factor of a product.
+
+        A product of two matrices that was given to no softmax is a projection, by a
+        tensor that is no `Parameter`: it is no origin.
+        """
+        known = self._provenance(tensor)
+        is_given = known.weights is not None or known.lost.endswith("(softmax)")
+        if known.product is None or not known.product.is_flat or is_given:
+            return known
+        numbers = tuple(one for one in known.factors if not math.isnan(one))
+        return Provenance(tuple(tensor.shape), factors=numbers)
+
+    def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
+        """Return whether a product that sums over an axis is one of weights and values.
 
         If so, the product with values ends attention: it is added to the receiver if it
         can be read, else reported as missed.  ``provenance`` is that of the factor, and
@@ -486,10 +499,8 @@ class ProvenanceTracker:
         if not any(along):
             return ""  # a single key
         block, *places = weights.provenance.labels(label_product)
-        sides = [
-            (product.left, product.provenances[0]),
-            (product.right, product.provenances[1]),
-        ]
+        factors = product.left, product.right
+        sides = list(zip(factors, product.provenances, strict=True))
         if along[0]:  # keys are the left factor
             sides.reverse()
             places.reverse()
@@ -515,15 +526,15 @@ class ProvenanceTracker:
         shown = tensor[..., last, :].flatten(0, -3)
         q = queries[q_block[chosen][:, last], q_place[chosen][:, last]]
         k = keys[k_block[chosen], k_place[chosen]]
-        factors = [
+        scales = [
             one.scale(only_last=weights.is_sdpa) for one in (from_queries, from_keys)
         ]
-        scale = math.prod(factors) * weights.provenance.scale()
+        scale = math.prod(scales) * weights.provenance.scale()
         arrays = {
             name: to_numpy(one.unflatten(0, order.shape))
             for name, one in (("q", q), ("k", k), ("weights", shown[chosen]))
         }
-        for name, factor in zip("qk", factors, strict=True):
+        for name, factor in zip("qk", scales, strict=True):
             if factor != 1.0 and not math.isnan(factor):
                 precise = np.promote_types(arrays[name].dtype, np.float32)
                 arrays[name] = arrays[name].astype(precise) / factor
@@ -536,6 +547,13 @@ class ProvenanceTracker:
         }
         self._receiver.add(arrays, passed)
         return ""
+
+
+def _pick(
+    number: int, split: Callable[[Tensor], Sequence[Tensor]], x: Tensor
+) -> Tensor:
+    """Return one of the tensors that an operation splits another into."""
+    return split(x)[number]
 
 
 def base_name(func: Any) -> str:  # noqa: ANN401

@@ -124,25 +124,18 @@ def _measure_sequence(
     cap = passed.get("cap")
     if isinstance(cap, float | int):
         scores = cap * np.tanh(scores / cap)
-    bias, seen = _split_added(arrays.get("added"))
-    if seen is None:
-        count = np.full(scores.shape[:2], n_keys)
-        largest = np.abs(scores).max(axis=-1)
-    else:
-        seen = np.broadcast_to(seen, scores.shape)
-        count = seen.sum(axis=-1)
-        largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
+    bias, some = _read_added(arrays.get("added"))
+    seen = np.broadcast_to(some, scores.shape)
+    count = seen.sum(axis=-1)
+    largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
     weights = arrays.get("weights")
     if weights is None:
-        logits = scores if bias is None else scores + bias
-        weights = softmax(
-            logits if seen is None else np.where(seen, logits, -np.inf), axis=-1
-        )
+        weights = softmax(np.where(seen, scores + bias, -np.inf), axis=-1)
     weights = weights.astype(np.float32, copy=False)
     weight, entropy = weights.max(axis=-1), entropy_of_weights(weights)
     share = entropy / np.log(np.maximum(count, 2))
     kept = (count > 1).all(axis=0)
-    if seen is not None and passed.get("queries") == n_keys:
+    if passed.get("queries") == n_keys:
         own = np.arange(n_keys - n_rows, n_keys)
         kept &= seen[:, np.arange(n_rows), own].all(axis=0)  # others are padding
     if not math.isnan(scale):
@@ -150,19 +143,14 @@ def _measure_sequence(
     return tuple(one[:, kept] for one in (largest, entropy, share, weight))
 
 
-def _split_added(
-    added: Numbers | None,
-) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
-    """Return what was added to scores as (bias of visible keys, which are visible).
-
-    Arrays of the shape of ``added``, (n_heads, n_rows, n_keys) or with axes of length
-    1.  Either is None where there is no bias, or all keys are visible.
-    """
-    if added is None or added.dtype == bool:
-        return None, added
+def _read_added(added: Numbers | None) -> tuple[Numbers | float, Numbers | bool]:
+    """Return the bias of visible keys, and which keys are visible."""
+    if added is None:
+        return 0.0, True
+    if added.dtype == bool:
+        return 0.0, added
     seen = added > UNSEEN
-    bias = np.where(seen, added, 0.0).astype(np.float32)
-    return (bias if bias.any() else None), (None if seen.all() else seen)
+    return np.where(seen, added, 0.0).astype(np.float32), seen
 
 
 def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.model.arrays import Rows
-from montecarlo.model.fits import Fit, keys_seen, rounding_error_of
+from montecarlo.model.fits import Fit, joined, keys_seen, rounding_error_of
 
 #: Largest difference of a row's sum of weights from 1, in rounding errors; and the
 #: smallest that this is taken for, since weights may be written with few digits.
@@ -108,54 +108,49 @@ def name_mask(  # noqa: PLR0911 - a return for each name
         For each block, which pairs of a query and a key are surely hidden, and which
         are surely not.  A pair may be neither.
     """
-    if not any(one.any() for one in hidden):
+    is_hidden, is_seen = joined(hidden), joined(seen)
+    if not is_hidden.any():
         return "none", 0
-    ahead = [block.offsets > 0 for block in blocks]
-    if any(block.shift > 0 for block in blocks):
-        later = [block.offsets > -block.shift for block in blocks]
-        inside = all(not (h & ~a).any() for h, a in zip(hidden, later, strict=True))
-        if inside and _are_all_hidden(later, seen):
-            return "causal_start", 0
-    is_causal = _are_all_hidden(ahead, seen)
+    # how far the key of each pair is ahead of its query
+    ahead = joined(block.offsets for block in blocks)
+    later = joined(block.offsets > -block.shift for block in blocks)
+    is_from_start = not (is_hidden & ~later).any() and not (is_seen & later).any()
+    if is_from_start and any(block.shift for block in blocks):
+        return "causal_start", 0
+    is_causal = bool((ahead > 0).any()) and not (is_seen & (ahead > 0)).any()
     # hidden pairs that a causal mask does not explain
-    rest = [h & ~a if is_causal else h for h, a in zip(hidden, ahead, strict=True)]
-    if not any(one.any() for one in rest):
+    rest = is_hidden & (ahead <= 0) if is_causal else is_hidden
+    if not rest.any():
         return "causal", 0
     if is_causal:
-        away = [-block.offsets for block in blocks]
-        nearest = min(
-            int(w[r].min()) for w, r in zip(away, rest, strict=True) if r.any()
-        )
-        if not any((s & (w >= nearest)).any() for s, w in zip(seen, away, strict=True)):
-            return "window", nearest
+        nearest = int(ahead[rest].max())
+        if not (is_seen & (ahead <= nearest)).any():
+            return "window", -nearest
         if width := _chunk_width(blocks, rest, seen):
             return "chunks", width
-    columns = [h.any(axis=0) for h in rest]
-    if any((s & c).any() for s, c in zip(seen, columns, strict=True)):
+    keys = joined(
+        block.offsets + block.places[:, None] + n * len(ahead)
+        for n, block in enumerate(blocks)
+    )
+    if np.isin(keys[rest], keys[is_seen]).any():
         return "other", 0
     return ("causal_keys" if is_causal else "keys"), 0
 
 
-def _chunk_width(blocks: Sequence[Rows], hidden: PairMasks, seen: PairMasks) -> int:
-    """Return the number of keys of a chunk; 0 unless rows see their own chunk alone.
+def _chunk_width(blocks: Sequence[Rows], rest: NDArray[np.bool_], seen: Pairs) -> int:
+    """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
 
-    ``hidden`` are the hidden pairs that a causal mask does not explain, ``seen`` those
-    that are surely not hidden.
+    ``rest`` are hidden pairs that no causal mask explains.
     """
     first_keys = [one.argmax(axis=1) for one in seen]
-    starts = set(np.concatenate(first_keys).tolist())
-    width = math.gcd(*starts)
-    if len(starts) < 2:
+    starts = joined(first_keys)
+    width = math.gcd(*starts.tolist())
+    if not np.ptp(starts):
         return 0  # rows of a single chunk do not show where those before it ended
-    for block, h, first in zip(blocks, hidden, first_keys, strict=True):
-        within = np.arange(h.shape[1]) >= first[:, None]
-        if (first != block.places // width * width).any() or (h & within).any():
-            return 0
-    return width
-
-
-def _are_all_hidden(places: PairMasks, seen: PairMasks) -> bool:
-    """Return whether ``places`` has pairs, and none of them is among those ``seen``."""
-    return any(one.any() for one in places) and not any(
-        (s & p).any() for s, p in zip(seen, places, strict=True)
+    within = joined(
+        np.arange(one.shape[1]) >= first[:, None]
+        for one, first in zip(seen, first_keys, strict=True)
     )
+    places = joined(block.places for block in blocks)
+    is_so = (starts == places // width * width).all() and not (rest & within).any()
+    return width if is_so else 0

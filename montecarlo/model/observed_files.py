@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from montecarlo.model import observing
-from montecarlo.model.answers import (
-    MOST_FINDINGS,
-    RTOL,
-    ScaleAnswer,
-    answer_scales,
-    implied_divisor,
-    say_answer,
-    say_findings,
-)
+from montecarlo.model import answers, observing
 from montecarlo.model.arrays import Track, untracked
 from montecarlo.model.expected import divisor_value, find_expected
 from montecarlo.model.files import open_files
@@ -49,11 +40,11 @@ def observe_files(  # noqa: PLR0913 - what is typed
     causal: bool = False,
     expect: str | None = None,
     config: Path | None = None,
-    rtol: float = RTOL,
+    rtol: float = answers.RTOL,
     divisor: str | None = None,
     track: Track = untracked,
-) -> tuple[Observation, ScaleAnswer]:
-    """Return the quantities of each head, and the answer whether scales are expected.
+) -> tuple[Observation, answers.ScaleAnswer]:
+    """Return the quantities of each head, and the answer about their scales.
 
     Parameters
     ----------
@@ -79,13 +70,13 @@ def observe_files(  # noqa: PLR0913 - what is typed
     if divisor is not None:
         divisor_value(divisor, model.d_k)
     scales = find_scales(model, track)
-    value = divisor_value(divisor or implied_divisor(scales), model.d_k)
+    value = divisor_value(divisor or answers.implied_divisor(scales), model.d_k)
     observation = observing.observe_model(model, value, track)
-    return observation, answer_scales(scales, expected, rtol)
+    return observation, answers.answer_scales(scales, expected, rtol)
 
 
 def make_tables(
-    observation: Observation, answer: ScaleAnswer
+    observation: Observation, answer: answers.ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
     """Return the tables of a folder of results: name of a file -> table.
 
@@ -97,7 +88,9 @@ def make_tables(
     return tables
 
 
-def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[str, Any]:
+def record_observation(
+    observation: Observation, answer: answers.ScaleAnswer
+) -> dict[str, Any]:
     """Return an observation as data for JSON, with None for NaN and infinity.
 
     ``applied`` has the scales and the answer.
@@ -124,7 +117,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
             "source": scales[0].source if scales else None,
             "rtol": answer.rtol,
             "answer": answer.answer,
-            "findings": list(say_findings(answer)),
+            "findings": list(answers.say_findings(answer)),
             "heads": [describe(one) for one in scales],
         },
     }
@@ -132,13 +125,13 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
     return data
 
 
-def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
-    """Yield lines of text: the answer, each finding, and a list of dead heads."""
-    yield say_answer(answer)
-    for line in say_findings(answer):
+def say_scales(observation: Observation, answer: answers.ScaleAnswer) -> Iterator[str]:
+    """Yield the answer, a line for each finding, and one that lists dead heads."""
+    yield answers.say_answer(answer)
+    for line in answers.say_findings(answer):
         yield f"  {line}"
     if dead := observation.dead:
-        places = [f"({one.layer}, {one.head})" for one in dead[:MOST_FINDINGS]]
+        places = [f"({one.layer}, {one.head})" for one in dead[: answers.MOST_FINDINGS]]
         yield (
             "left out, since queries, keys or scores are the same for every token "
             f"(layer, head): {' '.join(places)}{' ...' * (len(dead) > len(places))}"
@@ -146,7 +139,7 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
 
 
 def list_heads(
-    observation: Observation, answer: ScaleAnswer
+    observation: Observation, answer: answers.ScaleAnswer
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return (headings, rows) of a table of heads, with all cells as text.
 
@@ -160,7 +153,7 @@ def list_heads(
     applied = ("applied divisor",) * bool(divisors)
     words = ("state", "largest parts of Var(q.k)")
     rows = []
-    for one in sorted(observation.heads, key=_sort_key)[:MOST_FINDINGS]:
+    for one in sorted(observation.heads, key=_closeness)[: answers.MOST_FINDINGS]:
         shares = sorted(one.shares.items(), key=lambda part: -abs(part[1]))
         parts = ", ".join(f"{name} {x:.0%}" for name, x in shares[:MOST_PARTS])
         numbers = (f"{one.estimates[name].value:.4g}" for name in SHOWN)

@@ -34,12 +34,7 @@ from montecarlo.attention import gradients, softmax
 from montecarlo.attention.quantities import SATURATED
 from montecarlo.attention.softmax import Array, RowSums
 from montecarlo.errors import InputError
-from montecarlo.estimation.intervals import (
-    POINTWISE,
-    Interval,
-    leave_one_out_moments,
-    t_quantile,
-)
+from montecarlo.estimation import intervals
 from montecarlo.model.arrays import Head, Model, Track, open_arrays, untracked
 from montecarlo.model.expected import divisor_value
 from montecarlo.sampling.streams import row_positions
@@ -217,13 +212,10 @@ class HeadEstimate(NamedTuple):
     std_error: float
     n_groups: int
 
-    def interval(self, error_rate: float) -> Interval:
-        """Return Student's interval; it misses on each side with ``error_rate``.
-
-        Its ends are NaN with fewer than five groups.
-        """
-        half = t_quantile(error_rate, self.n_groups) * self.std_error
-        return Interval(self.centre - half, self.centre + half)
+    def interval(self, error_rate: float) -> intervals.Interval:
+        """Return Student's interval, which misses on each side with ``error_rate``."""
+        half = intervals.t_quantile(error_rate, self.n_groups) * self.std_error
+        return intervals.Interval(self.centre - half, self.centre + half)
 
 
 def head_quantities(sums: HeadSums, divisor: float) -> Grouped:
@@ -333,7 +325,7 @@ def jackknife(stack: Array) -> HeadEstimate:
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
-    moments = leave_one_out_moments(stack[0], stack[1:])
+    moments = intervals.leave_one_out_moments(stack[0], stack[1:])
     return HeadEstimate(value, float(moments.value), float(moments.std_error), groups)
 
 
@@ -483,8 +475,9 @@ def observation_table(observation: Observation) -> "pd.DataFrame":
     """Return a table with a row per head and quantity, and the columns `COLUMNS`."""
     heads = {one.head: one.estimates for one in observation.heads}
     count = len(observation.model.sequences)
+    rate = intervals.POINTWISE
     rows = [
-        (*place, name, one.value, one.std_error, *one.interval(POINTWISE), count)
+        (*place, name, one.value, one.std_error, *one.interval(rate), count)
         for place, found in [((ALL, ALL), observation.overall), *heads.items()]
         for name, one in found.items()
     ]

@@ -12,7 +12,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import POINTWISE, Interval
+from montecarlo.model import fits
 from montecarlo.model.arrays import (
     ADDED,
     Head,
@@ -32,16 +33,7 @@ from montecarlo.model.arrays import (
     untracked,
 )
 from montecarlo.model.expected import KnownDivisor, divisors_within
-from montecarlo.model.fits import (
-    GIVEN,
-    LEAST_ROUNDING_ERROR,
-    Fit,
-    fit_outputs,
-    fit_weights,
-    keys_seen,
-    rounding_error_of,
-)
-from montecarlo.model.masks import Mask, find_mask, passed_mask, sums_are_one
+from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -85,7 +77,7 @@ class HeadScale:
     head: Head
     source: str  # ``weights`` or ``outputs``, a key of `EVIDENCE`
     outcome: Outcome
-    fit: Fit | None  # None where the rows hold no information
+    fit: fits.Fit | None  # None where the rows hold no information
     mask: Mask
     #: Known divisors in the interval, which is widened by a rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
@@ -231,20 +223,20 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     the outcome of the result is the reason.
     """
     fit, mask = None, Mask()
-    rows, left_out = read_unpadded_rows(model, head, source)
-    rounding_error = rounding_error_of([one.made[source] for one in rows])
+    rows, left_out = read_filled_rows(model, head, source)
+    rounding_error = fits.rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
-        fit = fit_weights(rows)
+        fit = fits.fit_weights(rows)
         mask = find_mask(rows, fit) if fit is not None else mask
     elif rows:
-        fit, name = fit_outputs(rows) or (None, "")
-        mask = passed_mask(rows) if name == GIVEN else Mask(name)
+        fit, name = fits.fit_outputs(rows) or (None, "")
+        mask = passed_mask(rows) if name == fits.GIVEN else Mask(name)
     outcome = _outcome(fit, rounding_error, model.d_k)
     if outcome == "no_information" and _is_dead(rows):
         outcome = "dead"
     if outcome == "scale" and fit and fit.form == "key" and mask.sums != "one":
-        of_keys = model.take(head, 0)["weights"].sum(axis=0)
-        outcome = "over_queries" if sums_are_one(of_keys, rounding_error) else outcome
+        of_keys = model.take(head, 0)["weights"].sum(axis=0, dtype=float)
+        outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
     found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
     if outcome != "scale":
         return found
@@ -255,18 +247,13 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     return replace(found, known=known)
 
 
-def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:
-    """Yield some attention rows of a head: one block for each of some sequences.
-
-    Rows stand at even distances, and so do sequences.  ``most`` is the largest number
-    of pairs of a query and a key, of all blocks together.
-    """
+def _read_some_rows(model: Model, head: Head, most: int) -> list[Rows]:
+    """Return rows at even distances, of sequences at even distances."""
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
     room = most // (len(chosen) * model.most_tokens)
     n_rows = min(max(room, -(-FEWEST_ROWS // len(chosen))), MOST_ROWS)
-    for sequence in chosen:
-        yield model.read_rows(head, sequence, n_rows)
+    return [model.read_rows(head, sequence, n_rows) for sequence in chosen]
 
 
 def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
@@ -276,17 +263,14 @@ def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows
     ``source`` is ``weights`` or ``outputs``, by which padding is recognised.
     """
     if source == "weights":
-        found = list(read_some_rows(model, head))
-        filled = _rows_without_padding(found, head)
+        found = _read_some_rows(model, head, MOST_PAIRS)
+        filled = _filled_rows(found, head)
     else:
-        found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
-        if found[0].added is None:
-            return found, 0
-        filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
+        found = _read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS)
+        filled = list(map(fits.see_keys, found))
     rows = [one.some(some) for one, some in zip(found, filled, strict=True)]
-    return [one for one in rows if len(one.places)], sum(
-        int((~f).sum()) for f in filled
-    )
+    left_out = int((~fits.joined(filled)).sum())
+    return [one for one in rows if len(one.places)], left_out
 
 
 def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
@@ -302,7 +286,7 @@ def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.
             f"weights must be at least 0, got {least:g} in layer {head.layer}, head "
             f"{head.head}"
         )
-    rounding_error = rounding_error_of(weights)
+    rounding_error = fits.rounding_error_of(weights)
     even = [are_even(one, rounding_error) for one in found]
     some = [np.any(one > 0.0, axis=1, keepdims=False) for one in weights]
     if np.concatenate(even).mean() > MOST_EVEN:
@@ -321,7 +305,7 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     least = np.where(seen, block.weights, np.inf).min(axis=1)
     most = block.weights.max(axis=1)
     differ = np.ptp(block.scores, axis=1) > 0.0
-    near = 2.0 * max(rounding_error, LEAST_ROUNDING_ERROR)
+    near = 2.0 * max(rounding_error, fits.LEAST_ROUNDING_ERROR)
     found: NDArray[np.bool_] = (count > 1) & differ & (most - least <= near * most)
     return found
 
@@ -336,12 +320,8 @@ def _is_dead(rows: Sequence[Rows]) -> bool:
     return not names or any(not any(one[n].any() for one in arrays) for n in names)
 
 
-def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
-    """Return what a fit determines: a scale, or the reason why there is none.
-
-    ``fit`` is None where the rows hold no information; ``rounding_error`` is the
-    relative one of the weights or outputs.  A scale far below 1/``d_k`` is taken for 0.
-    """
+def _outcome(fit: fits.Fit | None, rounding_error: float, d_k: int) -> Outcome:
+    """Return the outcome of a fit; without one that holds, no scale is determined."""
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval()

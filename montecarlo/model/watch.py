@@ -273,11 +273,10 @@ class ScoreWatch:
             if max(keys.shape[1] for keys in arrays["k"]) > 1:
                 calls.append(measure_rows(arrays, passed))
 
-        def note(reason: str, **_: object) -> None:
-            """Append the reason why attention was missed to ``missed``."""
-            missed.append(reason)
-
-        with uncompiled(), recording(Receiver(ROWS, lambda: SEQUENCES, measure, note)):
+        receiver = Receiver(
+            ROWS, lambda: SEQUENCES, measure, lambda reason, **_: missed.append(reason)
+        )
+        with uncompiled(), recording(receiver):
             result = call(*args, **kwargs)
         alarms = self._summarise(calls)
         texts = [one.text for one in alarms]

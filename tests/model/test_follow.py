@@ -278,6 +278,22 @@ def test_softmax_over_the_queries_is_told():
     assert set(captured.applied_scale()["outcome"]) == {"over_queries"}
 
 
+def test_projections_by_tensors_are_no_attention():
+    """Of models whose matrices are no parameters; a scale of queries is kept."""
+    generator = torch.Generator().manual_seed(0)
+    matrices = torch.randn(2, 3, WIDTH, WIDTH, generator=generator)
+    x = torch.randn(TOKENS, WIDTH, generator=generator)
+    with capture(torch.nn.Identity()) as captured:
+        for layer in matrices:
+            q, k, v = (
+                (x @ one).unflatten(-1, (HEADS, -1)).transpose(0, 1) for one in layer
+            )
+            weights = torch.softmax(q * 0.25 @ k.transpose(1, 2), -1)
+            x = x + (weights @ v).transpose(0, 1).flatten(1)
+    assert not captured.missed
+    assert list(captured.passed["scale"]) == pytest.approx([0.25, 0.25])
+
+
 def test_some_attention_that_is_lost_is_not_left_out_in_silence():
     """Unless layers are named."""
     torch.manual_seed(0)

@@ -59,6 +59,7 @@ def test_a_comparison_of_some_rows_says_so():
         "cannot be told: no head differs by more than rounding, "
         "of the last 64 rows of 200"
     )
+    assert str(compare(captured_of(64, tokens=200), captured_of(tokens=200))) == told
     whole = compare(captured_of(None, tokens=200), captured_of(None, tokens=200))
     assert str(whole) == "no head differs by more than rounding"
     other = compare(captured_of(64, tokens=200), captured_of(64, 0.2, tokens=200))

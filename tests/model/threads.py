@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 
-LAYERS, SEQUENCES = 3, 2
+SEQUENCES = 2
 #: Heads, heads of keys, d_k.
 SIZES = {"small": (4, 2, 8), "medium": (8, 2, 16), "large": (6, 3, 64)}
 #: What stands for minus infinity where scores are masked by a number.
@@ -32,6 +32,7 @@ class Size:
     key_heads: int
     d_k: int
     tokens: int
+    layers: int = 3
 
     @property
     def root(self) -> float:
@@ -70,16 +71,21 @@ def turn(  # noqa: PLR0917 - all that a port may get wrong
     order: str = "F",
     over: float | None = None,
     positions: np.ndarray | None = None,
+    scaling: float = 1.0,
 ) -> np.ndarray:
     """Apply rotary embeddings to the first part of (..., token, d).
 
     Pairs are of the halves in NumPy's order F, and neighbours in C; ``over`` is the
-    part of d in the exponents, by default that which is rotated.
+    part of d in the exponents, by default that which is rotated; ``scaling`` is
+    Llama 3's for contexts of 8,192 tokens.
     """
     width = round(part * x.shape[-1])
     places = np.arange(x.shape[-2]) if positions is None else positions
     exponents = 2.0 * np.arange(width // 2) / ((over or part) * x.shape[-1])
-    angles = sign * places[:, None] * base**-exponents
+    turns = 8192 * base**-exponents / (2.0 * math.pi)  # within the context
+    kept = np.clip((turns - 1.0) / 3.0, 0.0, 1.0)
+    kept += (1.0 - kept) / scaling
+    angles = sign * places[:, None] * base**-exponents * kept
     cos, sin = np.cos(angles), np.sin(angles)
     i, j = np.arange(width).reshape(width // 2, 2, order=order).T
     made = x.copy()
@@ -124,7 +130,7 @@ def run(  # noqa: C901, PLR0915 - all that a port may get wrong
     width = heads * d
     x = nearest(rng.normal(size=(SEQUENCES, size.tokens, width)))
     found: dict[str, list[np.ndarray]] = {}
-    for layer in range(LAYERS):
+    for layer in range(size.layers):
         q, k, v = (
             step(x @ nearest(rng.normal(size=(width, n * d)) / math.sqrt(width)))
             .reshape(SEQUENCES, size.tokens, n, d)
