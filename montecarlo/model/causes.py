@@ -649,7 +649,8 @@ class HeadSide:
     def likely_scale(self) -> float:
         """A scale to judge rounding by where no rule is known: fitted, or 1/√d_k."""
         found = fits.fit_outputs([self.rows], ["plain"])
-        return max(self.d_k**-0.5, abs(found[0].scale) if found else 0.0)
+        default = float(self.d_k) ** -0.5
+        return max(default, abs(found[0].scale)) if found else default
 
     @property
     def is_sure(self) -> bool:

@@ -102,7 +102,10 @@ def answer_models(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> list[answers.ScaleAnswer]:
-    """Return the answer of `assert_attention_scale` for each kind of layer."""
+    """Return all answers by which `assert_attention_scale` passes or fails.
+
+    There is one for each group of layers of the same sizes.  Parameters are the same.
+    """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
     known = captured if isinstance(captured, Captured) else Captured()

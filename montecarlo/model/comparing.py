@@ -30,7 +30,7 @@ from montecarlo.model.arrays import (
     Rows,
     SequenceArrays,
 )
-from montecarlo.model.captured import Captured
+from montecarlo.model.captured import ONE_KEY, Captured
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
 from montecarlo.model.fits import format_of, rounding_error_of, see_keys
@@ -337,7 +337,7 @@ def _open_layers(
     elif isinstance(source, Mapping) and axes is None:
         axes = AXES
     found = {}
-    for model in open_source(source, axes, ONE):
+    for model in open_source(source, axes, ONE, name):
         for layer in model.layers:
             scale = passed.get(layer)
             scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
@@ -475,7 +475,7 @@ class LayerComparison:
         where = f" in layer {self.layer}"
         _require_same(f"heads{where}", heads, other)
         sizes = (tokens, n_keys), (n_tokens, wanted)
-        _require_same(f"queries and keys{where}", *sizes)
+        _require_same(f"tokens: numbers of queries and keys{where}", *sizes)
 
     def _compare_vectors(self, sequence: int, roundings: float) -> None:
         """Compare queries, keys and values, and update the rounding error."""

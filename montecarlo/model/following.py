@@ -454,7 +454,7 @@ class ProvenanceTracker:
         numbers = tuple(one for one in known.factors if not math.isnan(one))
         return Provenance(tuple(tensor.shape), factors=numbers)
 
-    def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
+    def _ends_attention(self, provenance: Provenance, axis: int) -> bool:
         """Return whether a product that sums over an axis is one of weights and values.
 
         If so, the product with values ends attention: it is added to the receiver if it

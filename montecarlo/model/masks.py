@@ -137,7 +137,9 @@ def name_mask(  # noqa: PLR0911 - a return for each name
     return ("causal_keys" if is_causal else "keys"), 0
 
 
-def _chunk_width(blocks: Sequence[Rows], rest: NDArray[np.bool_], seen: Pairs) -> int:
+def _chunk_width(
+    blocks: Sequence[Rows], rest: NDArray[np.bool_], seen: PairMasks
+) -> int:
     """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
 
     ``rest`` are hidden pairs that no causal mask explains.

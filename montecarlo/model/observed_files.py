@@ -44,7 +44,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, answers.ScaleAnswer]:
-    """Return the quantities of each head, and the answer about their scales.
+    """Return the quantities of each head, and the answer whether scales are expected.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def record_observation(
 
 
 def say_scales(observation: Observation, answer: answers.ScaleAnswer) -> Iterator[str]:
-    """Yield the answer, a line for each finding, and one that lists dead heads."""
+    """Yield lines of text: the answer, each finding, and a list of dead heads."""
     yield answers.say_answer(answer)
     for line in answers.say_findings(answer):
         yield f"  {line}"
@@ -153,7 +153,7 @@ def list_heads(
     applied = ("applied divisor",) * bool(divisors)
     words = ("state", "largest parts of Var(q.k)")
     rows = []
-    for one in sorted(observation.heads, key=_closeness)[: answers.MOST_FINDINGS]:
+    for one in sorted(observation.heads, key=_sort_key)[: answers.MOST_FINDINGS]:
         shares = sorted(one.shares.items(), key=lambda part: -abs(part[1]))
         parts = ", ".join(f"{name} {x:.0%}" for name, x in shares[:MOST_PARTS])
         numbers = (f"{one.estimates[name].value:.4g}" for name in SHOWN)

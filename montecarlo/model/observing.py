@@ -213,7 +213,10 @@ class HeadEstimate(NamedTuple):
     n_groups: int
 
     def interval(self, error_rate: float) -> intervals.Interval:
-        """Return Student's interval, which misses on each side with ``error_rate``."""
+        """Return Student's interval; it misses on each side with ``error_rate``.
+
+        Its ends are NaN with fewer than five groups.
+        """
         half = intervals.t_quantile(error_rate, self.n_groups) * self.std_error
         return intervals.Interval(self.centre - half, self.centre + half)
 

@@ -33,7 +33,7 @@ from montecarlo.model.arrays import (
     untracked,
 )
 from montecarlo.model.expected import KnownDivisor, divisors_within
-from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
+from montecarlo.model.masks import Mask, find_mask, passed_mask, sums_are_one
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -223,7 +223,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     the outcome of the result is the reason.
     """
     fit, mask = None, Mask()
-    rows, left_out = read_filled_rows(model, head, source)
+    rows, left_out = read_unpadded_rows(model, head, source)
     rounding_error = fits.rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
         fit = fits.fit_weights(rows)
@@ -236,7 +236,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         outcome = "dead"
     if outcome == "scale" and fit and fit.form == "key" and mask.sums != "one":
         of_keys = model.take(head, 0)["weights"].sum(axis=0, dtype=float)
-        outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
+        outcome = "over_queries" if sums_are_one(of_keys, rounding_error) else outcome
     found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
     if outcome != "scale":
         return found
@@ -264,7 +264,7 @@ def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows
     """
     if source == "weights":
         found = _read_some_rows(model, head, MOST_PAIRS)
-        filled = _filled_rows(found, head)
+        filled = _rows_without_padding(found, head)
     else:
         found = _read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS)
         filled = list(map(fits.see_keys, found))
@@ -321,7 +321,11 @@ def _is_dead(rows: Sequence[Rows]) -> bool:
 
 
 def _outcome(fit: fits.Fit | None, rounding_error: float, d_k: int) -> Outcome:
-    """Return the outcome of a fit; without one that holds, no scale is determined."""
+    """Return what a fit determines: a scale, or the reason why there is none.
+
+    ``fit`` is None where the rows hold no information; ``rounding_error`` is the
+    relative one of the weights or outputs.  A scale far below 1/``d_k`` is taken for 0.
+    """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval()
