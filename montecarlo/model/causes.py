@@ -649,7 +649,7 @@ class HeadSide:
     def likely_scale(self) -> float:
         """A scale to judge rounding by where no rule is known: fitted, or 1/√d_k."""
         found = fits.fit_outputs([self.rows], ["plain"])
-        default = float(self.d_k) ** -0.5
+        default = 1.0 / math.sqrt(self.d_k)
         return max(default, abs(found[0].scale)) if found else default
 
     @property
