@@ -167,14 +167,23 @@ def test_a_sound_port_is_not_accused(tokens, evidence, subtests):
                 assert compare(*pair).first is None
 
 
+#: Of a port alone, or of a port and its reference.
+EVIDENCE = ("weights", "outputs", "added", "added weights", "weights added")
+#: What others of `EVERY_SIZE` hardly differ from.
+SOUND_SOME = [
+    ("small", 1, "added weights"),
+    ("small", 5, "outputs"),
+    ("small", 24, "added"),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "evidence", ["weights", "outputs", "added", "added weights", "weights added"]
+    ("size", "tokens", "evidence"),
+    product(SIZES, (1, 5, 24, 200), EVIDENCE) if EVERY_SIZE else SOUND_SOME,
 )
-@pytest.mark.parametrize("tokens", [1, 5, 24, 200] if EVERY_SIZE else [1, 5, 24])
-@pytest.mark.parametrize("size", SIZES if EVERY_SIZE else ["small"])
 def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
-    """At three sizes, of weights and of outputs, with masks passed or not."""
+    """Of weights and of outputs, with masks passed or not; tried at three sizes."""
     for thread in SOUND.values():
         for pair in sound_pairs(Size(*SIZES[size], tokens), evidence, thread):
             with subtests.test(thread.said[0]):
