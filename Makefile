@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests trial lint report docs house translations readme \
+.PHONY: help test slow capture-tests trial ports lint report docs house translations readme \
     records baselines
 
 CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_follow.py \
@@ -22,6 +22,8 @@ capture-tests: ## Test capture on the torch and transformers that are installed
 
 trial: ## Try some sixty architectures of transformers, right and with errors (two minutes)
 	MONTECARLO_REQUIRE_TORCH=1 MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_trial.py
+ports: ## Try faults and sound pairs of ports at every size, format and evidence (an hour)
+	MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_comparing.py
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output

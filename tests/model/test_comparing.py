@@ -90,7 +90,7 @@ def test_weights_are_computed_where_one_side_has_outputs_alone():
     assert computed not in str(unknown)
 
 
-#: Larger sizes and longer rows take minutes: they are tried where architectures are.
+#: All sizes, formats and evidence take an hour: `make ports`.
 EVERY_SIZE = bool(os.environ.get("MONTECARLO_TRIAL"))
 SOME = [("small", "bfloat16"), ("medium", "float16")]
 TRIED = product(SIZES, ("float32", "bfloat16", "float16")) if EVERY_SIZE else SOME
