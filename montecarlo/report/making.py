@@ -12,7 +12,7 @@ from bs4.element import Tag
 
 from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, MARKDOWN
@@ -177,9 +177,8 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     spoken = [read_language(code) for code in languages]
     contents = gather_contents(findings, languages, chosen)
     if not contents.figures:
-        raise NotReachedError(
-            f"results must have data for one of these figures: {', '.join(chosen)}"
-        )
+        named = ", ".join(f"{name} ({EVERY_FIGURE[name].shows})" for name in chosen)
+        raise NotReachedError(f"results must have data for a figure: {named}")
     shown: dict[str, dict[str, str]] = {code: {} for code in languages}
     for name in contents.figures:
         files = draw(*contents.drawings[name], languages=spoken)
