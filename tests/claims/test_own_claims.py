@@ -300,7 +300,7 @@ def test_masked_rows_are_judged(factor, verdict):
         ({"summary": "q100"}, "summary"),
         ({"summary": "q050"}, "summary"),
         ({"quantity": "saturated"}, "summary"),
-        ({"quantity": "jacobian_trace", "divisor": "none/sqrt"}, "summary with the ratio"),
+        ({"quantity": "jacobian_trace", "divisor": "none/sqrt"}, "summary with the"),
     ],
 )
 def test_what_is_no_quantile_is_refused(changes, part):

@@ -29,11 +29,14 @@ def pattern_of(message):
     return re.compile(WRITTEN.join(pieces))
 
 
+OPEN = "this sample does not tell, or does not reach it"
 #: What is said of a claim without a finding that holds: a badge, and counts; on a line
 #: those that are not 0, without the words.
 COUNTED = {
-    "finding": re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern}|–)?$"),
-    "found": re.compile(r"^(((supported|refuted|undecided): [1-9]\d*(, |$))*|–)$"),
+    "finding": re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern}|–| {OPEN})?$"),
+    "found": re.compile(
+        rf"^(((supported|refuted|undecided): [1-9]\d*(, |$))*|–|{OPEN})$"
+    ),
 }
 
 
