@@ -18,6 +18,7 @@ from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import bounded_estimate
 from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
+from montecarlo.study.measured import summary_words
 from montecarlo.study.measurement import MOST_WITH_OUTLIERS, PreciseRows, grid, measure
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
@@ -453,6 +454,8 @@ def test_lists_of_all_that_names_a_row():
             d_k=16, n_keys=8, most=4, **{name: row[name] for name in (*names, *parts)}
         )
         assert (alone.row_id, alone.estimate) == (row["row_id"], row["estimate"])
+    assert set(found["initialisation"]) == {"none"}
+    assert summary_words("share_above").startswith("share of rows above the mean")
     for wrong, what in (
         ({"quantity": "score_std", "divisor": "none/sqrt"}, "; got 'score_std'"),
         ({"quantity": "entropy"}, "n_keys must be given for entropy"),
