@@ -21,6 +21,14 @@ Entry = TypeVar("Entry")
 PROJECT = "montecarlo-attention"
 #: Messages show a list of names in full up to this number of characters.
 MOST_LISTED = 160
+#: Kind of names -> KIND of ``--list`` that shows them, with a note.
+LISTS = {
+    "quantity": "quantities",
+    "sampled quantity": "quantities",
+    "claim": "claims",
+    "distribution": "distributions",
+    "distribution after 'scipy.'": "distributions",
+}
 #: The name that means an empty list of names.
 NONE = "none"
 #: Largest number of digits of an integer; any such number is in the range of a float.
@@ -67,8 +75,8 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     known = ", ".join(table)
     if len(known) > MOST_LISTED:
         nearest = difflib.get_close_matches(name[:MOST_LISTED], table, n=3, cutoff=0.0)
-        many = f"{len(table)} in all: python -m montecarlo --list"
-        known = f"{', '.join(nearest)}, ... ({many})"
+        many = f"{len(table)} in all: python -m montecarlo --list {LISTS.get(kind, '')}"
+        known = f"{', '.join(nearest)}, ... ({many.strip()})"
     raise InputError(
         f"{kind} must be one of {known}; got {show(name)}.{suggest(name, table)}"
     )
@@ -127,7 +135,8 @@ def parse_whole(
             f"{len(text)} characters"
         )
     if _INTEGER.fullmatch(text) is None:
-        raise InputError(f"{name} must be a whole number, got {text!r}")
+        hint = "; in Python, grid takes lists" * (name in {"d-k", "keys"})
+        raise InputError(f"{name} must be a whole number, got {text!r}{hint}")
     number = int(text)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")

@@ -240,10 +240,7 @@ def name_divisor(text: str) -> str:
         )
     names = [parse_divisor(part).name for part in parts]
     if len(names) > 2 or len(set(names)) < len(names):
-        raise InputError(
-            "divisor must be one divisor or a ratio of two that differ, got "
-            f"{show(text)}"
-        )
+        raise InputError(f"divisor must be one, or two that differ, got {show(text)}")
     return "/".join(names)
 
 
@@ -280,7 +277,7 @@ def _parse_formula(formula: str) -> Divisor:
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}.{suggest(formula, DIVISORS)}"
+            f"got {show(formula)}.{suggest(formula, (*DIVISORS, 'd_k'))}"
         ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:

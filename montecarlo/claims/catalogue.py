@@ -29,6 +29,7 @@ from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions, row_key
+from montecarlo.claims.verdicts import Quantifier
 from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries
@@ -41,6 +42,7 @@ from montecarlo.sampling.design_points import (
     parse_point,
 )
 from montecarlo.small_files import parse_toml, read_package_toml, read_small
+from montecarlo.study.presets import Block, Grid
 from montecarlo.study.rows import require_row
 from montecarlo.theory.limits import limit_of
 
@@ -89,6 +91,8 @@ _NESTED = {
     "domain": Domain,
     **dict.fromkeys(("finding", "right", "concedes"), Sentence),
     **dict.fromkeys(("low", "high", "expected"), checks.Level),
+    "grid": Grid,
+    "blocks": Block,
 }
 #: Fields of a check that may name one of `read_thresholds` instead of a number.
 _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
@@ -394,8 +398,8 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     known = (*tables, "language" if own else "check")
     language = data.get("language", "en") if own else None
     with at_place(name):
-        if unknown := [name for name in data if name not in known]:
-            raise InputError(f"entries must be {', '.join(known)}, got {unknown[0]!r}")
+        for entry in data:
+            look_up("entry", entry, dict.fromkeys(known))
         if own and (not isinstance(language, str) or _CONTROL.search(language)):
             raise InputError(f"language must be a text, got {show(language)}")
         entries = {table: tuple(_entries(data, table, by_name)) for table in tables}
@@ -427,8 +431,7 @@ def _entries(
             try:
                 yield msgspec.convert(_resolve("", entry, by_name), kind, strict=True)
             except msgspec.ValidationError as error:
-                message = validation_message(error)
-                raise InputError(message + _choices(message, kind)) from None
+                raise InputError(validation_message(error, kind)) from None
             except (UnicodeEncodeError, RecursionError) as error:
                 raise InputError(f"must be valid TOML data: {error}") from None
     _require_unique(f"{table}.{key}", [entry[key] for entry in entries])
@@ -468,27 +471,30 @@ def _resolve(
     return value
 
 
-def validation_message(error: msgspec.ValidationError) -> str:
+def validation_message(error: msgspec.ValidationError, kind: type[Struct]) -> str:
     """Return the message of a validation error of msgspec, with the path of the field.
 
-    Such as ``Expected `int`, got `str`, at `check[0].domain```.
+    Such as ``Expected `int`, got `str`, at `check[0].domain```; with what could stand
+    there.  ``kind`` is the type of the entry.
     """
     message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
-    return re.sub(
-        r"^Object missing required field `(\w+)`", r"\1 must be given", message
-    )
+    missing = r"^Object missing required field `(\w+)`"
+    return re.sub(missing, r"\1 must be given", message) + _choices(message, kind)
 
 
 def _choices(message: str, kind: type[Struct]) -> str:
     """Return the allowed fields or values, to append to an error message of msgspec.
 
     Such as ``; there are id, topic, ...``.  Empty if ``message``, that of msgspec, is
-    not about an unknown field or value.  ``kind`` is the type of the entry.
+    about something else.  ``kind`` is the type of the entry.
     """
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__
         return f"; there are {', '.join(known)}.{suggest(unknown[1], known)}"
-    for field, values in (("topic", schema.Topic), ("relation", checks.Relation)):
-        if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
-            return f"; there are {', '.join(get_args(values))}"
-    return ""
+    kinds = {"topic": schema.Topic, "relation": checks.Relation, "form": schema.Form}
+    kinds |= {"quantifier": Quantifier, "omits": schema.Omitted}
+    wrong = re.match(r"Invalid enum value .*?(\w+)(?:\[\d+\])?`$", message)
+    if wrong and wrong[1] in kinds:
+        return f"; there are {', '.join(get_args(kinds[wrong[1]]))}"
+    lists = "; lists are [[claim.interpretation]], of tables, or [64, 64], of numbers"
+    return lists * message.startswith("Expected `array`, got ")

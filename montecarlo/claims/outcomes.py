@@ -598,6 +598,7 @@ def read_report_run(folder: Path) -> dict[str, Any]:
         if name not in run["sha256"]:
             raise InputError(
                 f"results must have {name!r} among the files of their {RUN_FILE}, got "
-                f"{len(run['sha256'])} others"
+                f"{len(run['sha256'])} others: name the folder of the report itself, "
+                "not one that was made --from it"
             )
     return run

@@ -81,11 +81,11 @@ class ReportOptions(ResultsOptions):
 class FiguresOptions(ResultsOptions):
     """Draw the report's figures for documents, with captions.
 
-    They are in one language (default: en), with captions and alternative texts in
-    captions.<lang>.md.
+    Captions and alternative texts are in captions.<lang>.md.
     """
 
     output: Folder = first("folder to write", Path("figures"))
+    lang: Names | None = first("languages, with commas, or all (default: en)")
     only: Names | None = first("figures: python -m montecarlo --list figures")
     format: Names | None = first("svg (default), pdf, png")
     theme: str | None = first("light, dark or print (default: SVG adapts to its page)")
@@ -104,7 +104,7 @@ class MeasureOptions:
     d_k: int = first("dimension of queries and keys", 64)
     keys: int | None = first("keys per row; omit for quantities of pairs")
     divisor: str = first(
-        "none, sqrt, 13.5, 'd_k/8', 'sqrt(d_k*ln(n))', or a ratio: none/sqrt", "sqrt"
+        "none, sqrt, 13.5, 'd_k/8', 'd_k^0.6'; a ratio of some: none/sqrt", "sqrt"
     )
     distribution: str = first(
         "of entries of q and k, or a pair 'gaussian(std=2) * laplace'", "gaussian"
@@ -121,7 +121,10 @@ class MeasureOptions:
     initialisation: str = of_row("init(kind=...,...), or empty for none", "")
     normalisation: str = of_row("of each query and key: none, l2(gain=10), rms", "none")
     mask: str = of_row("on the keys: none, causal, window(128), full", "none")
-    summary: str | None = of_row("mean (default), median, q99, q0.1, ..., spread")
+    summary: str | None = of_row(
+        "mean (default), median, q99, q0.1, ..., spread; first or last under a mask; "
+        "share_above of a ratio"
+    )
     number_format: str = of_row("of the weights, such as float16 or e4m3", "float64")
     softmax: str = of_row("shifted or naive", "shifted")
     relative_error: float | None = sampling(

@@ -30,7 +30,8 @@ def work(options: FiguresOptions, argv: Sequence[str]) -> int:
     formats = options.format or ("svg",)
     for name in formats:
         look_up("format", name, dict.fromkeys(FORMATS))
-    for name in options.only or ():
+    only = options.only or EVERY_FIGURE
+    for name in only:
         look_up("figure", name, EVERY_FIGURE)
     if options.theme is not None:
         look_up("theme", options.theme, dict.fromkeys(THEMES))
@@ -42,9 +43,7 @@ def work(options: FiguresOptions, argv: Sequence[str]) -> int:
     sampled = options.source is None
     make = partial(
         write_figures,
-        chosen=[
-            name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)
-        ],
+        chosen=[name for name in EVERY_FIGURE if name in only],
         draw=draw,
         chosen_options=_appearance_options(options),
         sampled=sampled,
@@ -59,7 +58,8 @@ def work(options: FiguresOptions, argv: Sequence[str]) -> int:
     missing = [name for name in options.only or FIGURES if name not in drawn]
     if not missing or (options.quiet and not options.only):
         return DONE
-    message = f"results have no data for the figures {', '.join(missing)}"
+    named = ", ".join(f"{name} ({EVERY_FIGURE[name].shows})" for name in missing)
+    message = f"results have no data for the figures {named}"
     return print_message("figures", message, NOT_REACHED if options.only else DONE)
 
 

@@ -168,8 +168,7 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
         exact = exact_row(requested)
         if exact is None:
             raise NotReachedError(
-                f"{options.quantity} must have an exact value here, got none: "
-                "without --exact it is sampled"
+                f"--exact must stand where theory has a value of {options.quantity}"
             )
         return Result(exact, time.perf_counter() - started, command)
     relative = options.relative_error
@@ -288,9 +287,7 @@ def _reason_without_interval(measured: Measurement) -> str:
         return "without the moments that it needs"
     if math.isnan(measured.estimate):
         return "but a bound: the quantile lies outside the range of the histogram"
-    return (
-        f"after {measured.n_replicates} replicates, few of which determine the variance"
-    )
+    return f"after {measured.n_replicates} replicates, few of which make the variance"
 
 
 def _format_result(result: Result, *, as_json: bool) -> str:

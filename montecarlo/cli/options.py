@@ -163,8 +163,8 @@ class Parser(argparse.ArgumentParser):
             prog=f"python -m montecarlo {command}".rstrip(),
             usage=f"%(prog)s {files}[options]",
             description=options.__doc__,
-            epilog="Lists are separated by commas; an option that is given again "
-            "extends its list.",
+            epilog="NAMES are separated by commas; an option that is given again "
+            "extends its list of them.",
             add_help=False,
             allow_abbrev=False,  # --n would stand for --number-format
         )

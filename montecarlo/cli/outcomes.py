@@ -19,7 +19,7 @@ def read_fail_on(names: Sequence[str]) -> set[str]:
         If a name is unknown.
     """
     known = (SELF_CHECK, *(verdict.value for verdict in Verdict))
-    return set(require_names("fail-on", names, known))
+    return set(require_names("fail-on, unless none,", names, known))
 
 
 def outcomes_of(record: ClaimsRecord, *, unreached: bool = True) -> set[str]:

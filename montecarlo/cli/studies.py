@@ -154,7 +154,7 @@ def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configura
     try:
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
-        message = validation_message(error)
+        message = validation_message(error, Configuration)
         where = f"{file}: " if file else ""
         for name, value in settings.items():
             if message.endswith(f", at `{name}`"):

@@ -405,16 +405,13 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
         ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
         if point.formats and (number_format, softmax) in ways:
             return ""
-        return (
-            f"is not computed in {number_format} with the softmax "
-            f"{softmax} at {point.n_keys} keys"
-        )
+        way = f"{number_format} with the softmax {softmax} at {point.n_keys} keys"
+        return f"is not computed in {way}"
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
-    kinds = ("keys", "normalisation", "dependence", "initialisation", "mask")
-    named = zip(kinds, point.names[1:], strict=True)
-    got = ", ".join(f"{kind} {name or 'none'}" for kind, name in named)
-    return f"needs {_NEEDS[ROW_QUANTITIES[quantity].needs]}, got {got}"
+    got = "keys {1}, normalisation {2}, dependence {3}, initialisation {4}, mask {5}"
+    names = [name or "none" for name in point.names]
+    return f"needs {_NEEDS[ROW_QUANTITIES[quantity].needs]}, got {got.format(*names)}"
 
 
 def has_row(point: DesignPoint, key: RowKey) -> bool:

@@ -12,7 +12,7 @@ from bs4.element import Tag
 
 from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, MARKDOWN
@@ -24,7 +24,6 @@ from montecarlo.report.render.contents import (
     gather_contents,
 )
 from montecarlo.report.render.markdown import (
-    link_in_post,
     read_html,
     render_markdown_erratum,
     render_markdown_post,
@@ -88,7 +87,7 @@ def html_files(contents: Contents) -> Iterator[File]:
     for erratum in contents.errata:
         render = partial(pages.render, "erratum", erratum=erratum)
         yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
-    yield from _errata_files(contents, str)
+    yield from _errata_files(contents)
     yield "index.html", partial(pages.render, "index"), SOURCE
 
 
@@ -99,7 +98,7 @@ def markdown_files(contents: Contents) -> Iterator[File]:
     """
     for code in contents.languages:
         yield f"report-{code}.md", render_markdown_post, code
-    yield from _errata_files(contents, link_in_post)
+    yield from _errata_files(contents)
 
 
 #: Files of a report, by format.
@@ -109,13 +108,10 @@ FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
 }
 
 
-def _errata_files(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
-    """Yield (name, renderer, language code) of each erratum as a Markdown file.
-
-    ``link`` maps an address in the erratum to the one in the file.
-    """
+def _errata_files(contents: Contents) -> Iterator[File]:
+    """Yield (name, renderer, language code) of each erratum as a Markdown file."""
     for erratum in contents.errata:
-        render = partial(render_markdown_erratum, erratum=erratum, link=link)
+        render = partial(render_markdown_erratum, erratum=erratum)
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
@@ -177,9 +173,8 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     spoken = [read_language(code) for code in languages]
     contents = gather_contents(findings, languages, chosen)
     if not contents.figures:
-        raise NotReachedError(
-            f"results must have data for one of these figures: {', '.join(chosen)}"
-        )
+        named = ", ".join(f"{name} ({EVERY_FIGURE[name].shows})" for name in chosen)
+        raise NotReachedError(f"results must have data for a figure: {named}")
     shown: dict[str, dict[str, str]] = {code: {} for code in languages}
     for name in contents.figures:
         files = draw(*contents.drawings[name], languages=spoken)

@@ -10,9 +10,6 @@ from rich.table import Table
 from montecarlo.plain_text import printable
 from montecarlo.printing import write_out
 
-#: Width of a table that is not printed to a terminal, in characters.
-PIPED_WIDTH = 160
-
 
 def print_table(
     headings: Iterable[str], rows: Iterable[Iterable[str]], *, right: int = 0
@@ -34,7 +31,7 @@ def print_table(
     console = Console(
         file=printed,
         force_terminal=is_terminal,
-        width=None if is_terminal else PIPED_WIDTH,
+        width=None if is_terminal else 160,
         markup=False,
         emoji=False,
         highlight=False,

@@ -303,9 +303,9 @@ def finish(
         pending.clear()  # a broken pool sets its futures itself, also cancelled ones
         reason = str(error) or "it was cancelled"
         raise UnfinishedError(
-            f"a worker died, or could not be reached ({reason}); run the same command "
-            "again: a report continues from the batches that are finished"
-        ) from error
+            f"a worker died, or could not be reached ({reason}); run a command again: "
+            "a report goes on; in a script, start below `if __name__ == '__main__':`"
+        ) from None
     finally:
         for future in pending:
             future.cancel()

@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import FailedBatch
 from montecarlo.estimation.summaries import columns_of, every_key
-from montecarlo.names import MOST_REPLICATES, look_up
+from montecarlo.names import MOST_REPLICATES, look_up, require_whole
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -25,8 +25,6 @@ from montecarlo.sampling.replicates import sample
 
 #: Largest number of failures that a message describes.
 SHOWN = 3
-#: A value of ``--number-format`` that means all formats but float64.
-SOME_FORMAT = "float16"
 #: The options for `DesignPoint.names`, apart from the two distributions.
 NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 
@@ -89,7 +87,7 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
         **dict(zip(NAME_OPTIONS, point.names[2:], strict=True)),
         "--d-k": point.d_k,
         "--keys": point.n_keys,
-        "--number-format": SOME_FORMAT if point.formats else None,
+        "--number-format": "float16" if point.formats else None,  # means all of them
         "--seed": seed,
         "--replicates": f"{indices.start}:{indices.stop}",
     }
@@ -134,11 +132,7 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     InputError
         If there is no such point, or replicates beyond the limits of a report.
     """
-    if indices.stop > MOST_REPLICATES:
-        raise InputError(
-            f"replicates must end at {MOST_REPLICATES} at most, got {indices.stop}: no "
-            "report samples more"
-        )
+    require_whole("the end of replicates", indices.stop, 1, MOST_REPLICATES)
     look_up("number-format", number_format, NUMBER_FORMATS)
     formats = number_format != "float64"
     point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats)

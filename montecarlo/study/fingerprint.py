@@ -12,8 +12,6 @@ from threadpoolctl import threadpool_info
 from montecarlo import attention, sampling
 from montecarlo.names import PROJECT
 
-#: Number of digits of the hash of the code in a fingerprint.
-SHOWN = 8
 #: Libraries on whose versions the bytes of a results folder depend.
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
 
@@ -26,7 +24,7 @@ def fingerprint() -> dict[str, str]:
     Besides, a replicate depends on seed, design point and index alone.
     """
     return {
-        "montecarlo": f"{version(PROJECT)} (code {code_digest()[:SHOWN]})",
+        "montecarlo": f"{version(PROJECT)} (code {code_digest()[:8]})",
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "kernel": cpu_kernel(),

@@ -120,9 +120,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     """
     run = _load(folder / RUN_FILE)
     if run is None:
+        what = "the folder" if folder.is_dir() else "what is no folder,"
         raise InputError(
-            f"results must have a readable {RUN_FILE}, got none in "
-            f"{str(folder.absolute())!r}"
+            "results must be in the folder of a report, such as output, with a readable"
+            f" {RUN_FILE}, got {what} {str(folder.absolute())!r}"
         )
     program, schema = run["program"], run["schema"]
     if (program, schema) != ("montecarlo", SCHEMA):
@@ -137,8 +138,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         )
     for name, expected in run["sha256"].items():
         file = folder / name  # reading a pipe would block: `is_file` is checked first
-        is_whole = is_inside(name) and file.is_file() and file_hash(file) == expected
-        if not is_whole:
+        if not (is_inside(name) and file.is_file() and file_hash(file) == expected):
             raise InputError(
                 f"results must be as they were written, but {name!r} in "
                 f"{str(folder)!r} is missing or changed"
@@ -259,10 +259,8 @@ def publishing(
         except KeyboardInterrupt:
             message = "interrupted, nothing was written"
             if n_batches := count_batches(journal):
-                message = (
-                    f"interrupted; {n_batches} finished batches are kept, the same "
-                    "command continues from there"
-                )
+                kept = f"{n_batches} finished batches are kept"
+                message = f"interrupted; {kept}, the same command continues from there"
             raise KeyboardInterrupt(message) from None
         finally:
             if recipe is not None and (edition.written or not count_batches(journal)):

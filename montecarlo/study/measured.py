@@ -25,11 +25,10 @@ from montecarlo.sampling.design_points import DesignPoint
 SUMMARIES = {
     "mean": "mean over rows",
     "median": "median over rows",
-    "q10": "10 % quantile over rows",
-    "q90": "90 % quantile over rows",
     "first": "mean of the first row or key",
     "last": "mean of the last row or key",
     "spread": "90 % quantile over 10 % quantile",
+    "share_above": "share of rows above the mean under the second divisor",
 }
 
 
@@ -134,10 +133,9 @@ class Measurement:
             return "the same by any divisor"
         parts = []
         for name in self.divisor.split("/"):
-            divisor = parse_divisor(name)
-            shown = divisor.text
-            value = f"{divisor.value(self.d_k, self.n_keys):.6g}"
-            parts.append(shown if shown == value else f"({shown} = {value})")
+            one = parse_divisor(name)
+            value = f"{one.value(self.d_k, self.n_keys):.6g}"
+            parts.append(value if one.text == value else f"({one.text} = {value})")
         if len(parts) == 2:
             return f"scores / {parts[0]} over scores / {parts[1]}"
         return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"

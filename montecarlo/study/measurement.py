@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice, product
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from threadpoolctl import threadpool_limits
@@ -46,6 +47,7 @@ from montecarlo.names import (
     MOST_REPLICATES,
     MOST_SEED,
     MOST_SIZE,
+    NONE,
     look_up,
     require_executor,
     require_flag,
@@ -166,7 +168,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         Largest number of replicates, from 2 to 2**20.  Default: 131072, or as many as
         take about a minute on one core.
     executor : concurrent.futures.Executor, optional
-        Workers; default: one thread.
+        Workers; default: one thread.  A script must start processes below
+        ``if __name__ == "__main__":``.
 
     Returns
     -------
@@ -266,7 +269,7 @@ def request_rows(
             f"names and sizes must make at most {MOST_POINTS} points, got {points}"
         )
     quantities = dict.fromkeys(
-        look_up("quantity", name, QUANTITIES).name for name in columns["quantity"]
+        look_up("sampled quantity", one, QUANTITIES).name for one in columns["quantity"]
     )
     rows: list[Row] = []
     missing: dict[str, Row] = {}
@@ -378,6 +381,8 @@ class PreciseRows:
         self.first = require_whole("first", self.first, LEAST, MOST_REPLICATES)
         if self.most is not None:
             self.most = require_whole("most", self.most, LEAST, MOST_REPLICATES)
+            if self.most < self.first != FIRST:
+                raise InputError(f"first must be at most {self.most}, got {self.first}")
         self.columns = {
             point: columns_of(point, keys) for point, keys in self.requested.items()
         }
@@ -580,7 +585,8 @@ def grid(  # noqa: PLR0913 - as `measure`
     most : int, optional
         Largest number of replicates of each point.
     jobs : int, optional
-        Number of processes; 1: a thread.  None: a process for each core.
+        Number of processes; 1: a thread.  None: a process for each core.  A script must
+        start processes below ``if __name__ == "__main__":``.
     executor : concurrent.futures.Executor, optional
         Other workers, instead of ``jobs``.
     progress : bool
@@ -608,7 +614,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     requested = request_rows(d_k, n_keys, options)
     effort = seed, relative_error, absolute_error, first, most
     rows = _sample(PreciseRows(requested, *effort), executor, jobs, progress=progress)
-    table = DataFrame(map(asdict, rows))
+    table = DataFrame(map(asdict, rows)).replace({"initialisation": {"": NONE}})
     spellings = _spellings(divisor)
     table["divisor"] = table["divisor"].map(lambda name: spellings.get(name, name))
     for side in ("distribution_q", "distribution_k"):
@@ -674,7 +680,7 @@ def _spellings(value: object) -> dict[str, object]:
     """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):
-        if callable(one):
+        if not isinstance(one, str | Real):
             ways = "a number, a name or a formula as text, such as '2*d_k^0.6'"
             raise InputError(f"divisor must be {ways}, got {show(one)}")
         text = one if isinstance(one, str) else repr(require_number("divisor", one))

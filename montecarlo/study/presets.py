@@ -142,9 +142,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         budgets = (self.first, self.most), (self.first_large, self.most_large)
         for first, most in budgets:
             if first > most:
-                raise InputError(
-                    f"first must be at most the budget {most}, got {first}"
-                )
+                raise InputError(f"first must be at most {most}, got {first}")
         sizes = self.distribution_d_k, self.distribution_n_keys
         blocks = [Block(*sizes, distribution_q=name) for name in distributions]
         blocks += [Block(self.d_k, self.n_keys), *self.blocks]

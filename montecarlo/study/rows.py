@@ -86,14 +86,22 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
     divisors = map(parse_divisor, key.divisor.split("/"))
     if not point.has_rows and any(one.needs_keys for one in divisors):
         raise InputError(f"divisor must have no n for pairs, got {key.divisor}")
+    if "/" in key.divisor:
+        ratios = {name: one for name, one in QUANTITIES.items() if one.compared}
+        why = f"with the ratio {key.divisor} as divisor"
+        look_up(f"quantity {why}", quantity.name, ratios)
+        look_up(f"summary {why}", key.summary, dict.fromkeys(quantity.compared))
     for part, known in _KNOWN.items():
         others = {name: key._replace(**{part: name}) for name in known}
         possible = [name for name, other in others.items() if has_row(point, other)]
-        if possible and part == "summary" and quantity.grid and "/" not in key.divisor:
-            possible.append(f"{ANY_QUANTILE} between 0 and 100")
+        if possible and part == "summary":
+            possible += [f"{ANY_QUANTILE} between 0 and 100"] * bool(quantity.grid)
+            by_mask = point.has_rows and not (point.is_masked or quantity.given)
+            possible += ["first or last under a mask"] * by_mask
         if possible:
-            names = dict.fromkeys(possible)
-            look_up(f"{part} of {key.quantity}", getattr(key, part), names)
+            hint = " (only format_... have others)" * (part in RowKey._fields[3:])
+            kind = f"{part} of {key.quantity}{hint}"
+            look_up(kind, getattr(key, part), dict.fromkeys(possible))
     raise InputError(
         f"{quantity.name} must have such a row at {point.name}, got {' '.join(key)}"
     )

@@ -66,9 +66,9 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     Parameters
     ----------
     n_keys : int
-        Number of scores in the row, from 2 to `MOST_KEYS`.
+        Number of scores in the row, from 2 to `MOST_KEYS` (2**20).
     std : float, optional
-        The scores are independent and N(0, std²); from `LEAST_STD` to 4096.
+        The scores are independent and N(0, std²); from `LEAST_STD` (1e-6) to 4096.
     d_k : int, optional
         The scores are q·k/divisor for independent standard normal q and k.  Given q
         they are N(0, (|q|/divisor)²); the result is averaged over |q|.
@@ -77,7 +77,7 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
         In a formula n is ``n_keys``, also under a mask.
     bias : float
         Only with ``std``: the mean of one of the scores, such as that of an attention
-        sink; absolute value up to `MOST_BIAS`.
+        sink; absolute value up to `MOST_BIAS` (4096).
     mask : str
         Over whose rows to average: row i of ``causal`` has i keys, that of
         ``window(w)`` at most w, that of ``full`` and ``none`` all.  Each row contains

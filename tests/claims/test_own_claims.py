@@ -300,13 +300,13 @@ def test_masked_rows_are_judged(factor, verdict):
         ({"summary": "q100"}, "summary"),
         ({"summary": "q050"}, "summary"),
         ({"quantity": "saturated"}, "summary"),
-        ({"quantity": "jacobian_trace", "divisor": "none/sqrt"}, "divisor"),
+        ({"quantity": "jacobian_trace", "divisor": "none/sqrt"}, "summary with the"),
     ],
 )
 def test_what_is_no_quantile_is_refused(changes, part):
     """Shares and ratios have none, and names are one each."""
     check = {"quantity": "entropy", "summary": "q99", "relation": "at_least"}
-    with pytest.raises(InputError, match=f"{part} of .* must be one of"):
+    with pytest.raises(InputError, match=f"{part} .*must be one of"):
         judge(claims_of({**check, "low": 0.0, **changes}))
 
 

@@ -123,7 +123,7 @@ REFUSED = """
 --only unscaled-onehot | claim must be one of .*unscaled-one-hot.* mean 'unscaled-one-h
 --executor procesess | executor must be one of threads, .* Did you mean 'processes'
 --format markdwon | format must be one of html, .* Did you mean 'markdown'
---fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
+--fail-on selfcheck | fail-on, unless none, must be one of self-check, .* mean 'self-
 --fail-on fail | Did you mean 'fails'
 --jobs 0 | jobs must lie between 1 and 1024, got 0
 --jobs nan | jobs must be

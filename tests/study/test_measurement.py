@@ -18,6 +18,7 @@ from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import bounded_estimate
 from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
+from montecarlo.study.measured import summary_words
 from montecarlo.study.measurement import MOST_WITH_OUTLIERS, PreciseRows, grid, measure
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
@@ -254,7 +255,7 @@ def test_exact_values_are_had_without_sampling(monkeypatch, capsys):
     assert told["reference"] == pytest.approx(exact, rel=1e-9)
     assert (told["estimate"], told["n_replicates"], told["reached"]) == (None, 0, True)
     assert main([*typed("jacobian_spectral"), "--exact"]) == 4
-    assert "must have an exact value here, got none" in capsys.readouterr().err
+    assert "--exact must stand where theory has a value of" in capsys.readouterr().err
     for more in (["--seed", "2"], ["--markdown"], ["--relative-error", "0.1"]):
         assert main([*wanted, *more]) == 2
         assert f"--exact must stand without {more[0]}" in capsys.readouterr().err
@@ -453,9 +454,14 @@ def test_lists_of_all_that_names_a_row():
             d_k=16, n_keys=8, most=4, **{name: row[name] for name in (*names, *parts)}
         )
         assert (alone.row_id, alone.estimate) == (row["row_id"], row["estimate"])
+    assert set(found["initialisation"]) == {"none"}
+    assert summary_words("share_above").startswith("share of rows above the mean")
     for wrong, what in (
-        ({"quantity": "score_std", "divisor": "none/sqrt"}, "divisor of score_std"),
+        ({"quantity": "score_std", "divisor": "none/sqrt"}, "; got 'score_std'"),
         ({"quantity": "entropy"}, "n_keys must be given for entropy"),
+        ({"quantity": "entropy", "n_keys": 8, "summary": "last"}, "last under a mask"),
+        ({"quantity": "score_std", "first": 9, "most": 8}, "first must be at most 8"),
+        ({"quantity": "score_std", "divisor": None}, "or a formula as text"),
         ({"quantity": "planted_weight", "n_keys": 8}, "planted_weight needs planted"),
         ({"quantity": "entropy", "n_keys": 8, "summary": []}, "summary must have"),
         ({"quantity": "score_std", "distribution_k": ""}, "distribution must be"),

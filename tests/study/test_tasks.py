@@ -59,6 +59,7 @@ def test_a_killed_worker_ends_the_run():
         for task, future in finish(executor, die, work(range(99))):
             found[task[0]] = future.result()
     assert "\n" not in str(caught.value)
+    assert "in a script, start below `if __name__ == '__main__':`" in str(caught.value)
     # the other worker goes on until the pool has noticed
     assert found.items() <= {n: n * n for n in range(99) if n != 7}.items()
 

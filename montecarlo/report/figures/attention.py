@@ -87,8 +87,9 @@ def build_attention(_: DataFrame, curves: CurveTables) -> Picture | None:
     if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
     picture = Picture((1,) * len(EXAMPLE_DIVISORS), (90.0,) * len(EXAMPLE_DIVISORS))
-    weight = Label(message("weight of a key, $0$ to $100\\,\\%%$"))
-    picture.keys.append(Key(weight, Look(INK, ""), "shades"))
+    marks = [rf"{100.0 * weight:g}\,\%" for weight in (0.0, MIDDLE, 1.0)]
+    weight = Label(message("weight of a key"))
+    picture.keys.append(Key(weight, Look(INK, ""), "shades", marks))
     for panel, (divisor, weights) in zip(picture.panels, drawn, strict=True):
         plot_weights(panel.axes, weights)
         panel.title = DIVISOR_LOOKS[divisor].label

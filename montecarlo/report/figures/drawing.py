@@ -63,7 +63,7 @@ MOST_TICKS = {1: 8, 2: 4, 3: 3}
 LIMIT_DASH: Dash = (0, (4, 3))
 #: Width of a legend's swatch by its kind, and the gaps after a swatch and after a
 #: label, in points.
-SWATCHES = {"mark": 9.0, "line": 20.0, "area": 20.0, "shades": 70.0}
+SWATCHES = {"mark": 9.0, "line": 20.0, "area": 20.0, "shades": 130.0}
 GAP, AFTER = 5.0, 13.0
 
 
@@ -148,11 +148,15 @@ Kind = Literal["mark", "line", "area", "shades"]
 
 
 class Key(NamedTuple):
-    """An entry of a legend: a label, and a swatch that shows how a series looks."""
+    """An entry of a legend: a label, and a swatch that shows how a series looks.
+
+    ``marks`` are LaTeX below the left end, the middle and the right end of the swatch.
+    """
 
     label: Label
     look: Look
     kind: Kind = "mark"
+    marks: Sequence[str] = ()
 
     def draw(self, figure: Figure, x: float, y: float) -> None:
         """Draw the swatch into a figure: x points from the left, y from the bottom."""
@@ -276,7 +280,12 @@ class Picture:
         for key, x, y in keys:
             at = x + SWATCHES[key.kind] + GAP
             blocks.append(Block([Part(key.label)], at, y + DOWN))
+            for number, mark in enumerate(key.marks):
+                anchor = ("start", "middle", "end")[number]
+                at, part = x + 0.5 * number * SWATCHES[key.kind], Part(Label("", mark))
+                blocks.append(Block([part], at, y + DOWN + LINE, anchor=anchor))
         y = keys[-1][2] + 0.5 * LINE + ABOVE if keys else y
+        y += LINE * any(key.marks for key in self.keys)
         places = []
         for row, height in zip(self.rows, self.heights, strict=True):
             across = self.across or len(row)

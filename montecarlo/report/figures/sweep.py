@@ -18,6 +18,7 @@ from montecarlo.errors import InputError, show
 from montecarlo.names import look_up
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.palette import MARKERS, MUTED, SERIES_COLOURS, Look
+from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import plain_words, summary_words
 
 #: Columns that can be the x axis, and columns that can differ between series.
@@ -135,20 +136,28 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 
 
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
-    """Return the frame with a column ``mask``; raise `InputError` if it is invalid.
+    """Return the rows of a frame that are of quantities, with a column ``mask``.
 
-    ``x`` must be None, ``d_k`` or ``n_keys``.
+    Rows of overflow probabilities, of which `figure` has no panel, are left out.  ``x``
+    must be None, ``d_k`` or ``n_keys``.
+
+    Raises
+    ------
+    InputError
+        If the frame or ``x`` is invalid.
     """
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     if "mask" not in frame:  # as in a measurements.csv where there is none
         frame = frame.assign(mask="none")
-    lacking = {*COLUMNS, *VARIED} - {*frame.columns}
-    if lacking or frame.empty:
+    if lacking := {*COLUMNS, *VARIED} - {*frame.columns}:
+        names = ", ".join(sorted(lacking))
         raise InputError(
-            "frame must hold rows as grid returns them, got "
-            f"{f'none of {min(lacking)!r}' if lacking else 'no row'}"
+            f"frame must have the columns of what grid returns, got none of {names}"
         )
+    frame = frame[frame["quantity"].ne(OVERFLOW)]
+    if frame.empty:
+        raise InputError("frame must hold rows as grid returns them, got no row")
     for name in frame["quantity"].unique():
         look_up("quantity", str(name), QUANTITIES)
     if x is not None:

@@ -294,7 +294,7 @@ def plot_cases(panel: Panel, rows: DataFrame) -> None:
 CASES = FigureSpec(
     "cases",
     build_cases,
-    shows="what was measured beside what is claimed, of a few claims",
+    shows="measured beside claimed, of the claims that `report --only CLAIM` chose",
     section="answer",
     on_report=True,
     caption=message(

@@ -269,18 +269,15 @@ def link_in_post(
 
 
 def render_markdown_erratum(
-    contents: Contents,
-    language: Language,
-    erratum: Erratum,
-    link: Callable[[str], str] = str,
+    contents: Contents, language: Language, erratum: Erratum
 ) -> str:
     """Return an erratum as Markdown, with the formula delimiters of its text.
 
-    A comment at the beginning names them.  ``link`` maps an address in the erratum to
-    the one in the file.
+    A comment at the beginning names them.  In place of links, which would be dead where
+    an entry is pasted, each entry has version, seed and the id of its claim.
     """
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
     before, after = erratum.text.formula.split("…")
-    text = to_markdown(read_html(page), link)
+    text = to_markdown(read_html(page), str)
     text = _FORMULA.sub(lambda found: f"{before}{found[1]}{after}", text)
     return f"<!-- formulas as in the text: {erratum.text.formula} -->\n\n{text}"

@@ -18,6 +18,7 @@ from montecarlo.report.figures import (
     formats,
 )
 from montecarlo.report.figures.attention import (
+    build_attention,
     example_weights,
     map_paths,
     plot_weights,
@@ -319,3 +320,5 @@ def test_attention_draws_the_weights_of_the_example(results):
                 seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
         assert (seen == shades_of(one)).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
+    marks = build_attention(None, results[1]).keys[0].marks
+    assert marks == [r"0\,\%", r"12.5\,\%", r"100\,\%"]

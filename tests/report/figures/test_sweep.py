@@ -102,7 +102,8 @@ def test_what_cannot_be_drawn_is_refused(frame, change, x, told):
     ("wrong", "told"),
     [
         (lambda frame: frame.head(0), "no row"),
-        (lambda frame: frame.drop(columns="divisor"), "none of 'divisor'"),
+        (lambda frame: frame.drop(columns="divisor"), "none of divisor"),
+        (lambda frame: frame.assign(quantity="overflow_probability"), "no row"),
     ],
 )
 def test_what_is_no_sweep_is_refused(frame, wrong, told):

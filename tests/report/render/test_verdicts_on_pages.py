@@ -36,7 +36,7 @@ def turns(report):
 
 
 def test_verdict_of_a_claim_is_that_of_its_record(turns):
-    """Where no finding holds, cases are counted."""
+    """Where no finding holds, cases are counted, unless none says why it is open."""
     counted = 0
     for claims, page in turns:
         for record in claims["claims"]:
@@ -53,7 +53,9 @@ def test_verdict_of_a_claim_is_that_of_its_record(turns):
                     found.count(name) for name in ("supported", "refuted", "undecided")
                 ]
                 numbers = [number.value for number in page.numbers(finding)]
-                assert sorted(numbers) == sorted([*outcomes, sum(outcomes)])
+                is_told = any(outcomes) and (outcomes[2] or record["verdict"] != "open")
+                shown = sorted([*outcomes, sum(outcomes)]) if is_told else []
+                assert sorted(numbers) == shown
                 counted += 1
     assert counted > 20
 
