@@ -76,7 +76,7 @@ SAME_WEIGHTS = (
 )
 #: Beginnings of what is said where nothing explains a difference.
 ANOTHER, OTHER = "has another {name}", "has other"
-GROUPED = "has key heads of other groups ({}, not {})"
+GROUPED = "has {} heads of other groups ({}, not {})"
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 
@@ -183,6 +183,9 @@ class Comparison:
             said = said.replace("rounding", f"{self.rtol:g}, and nothing explains it")
         if largest > 0.0:
             said += f": at most {largest:.2g} times what rounding can make"
+        of_values = self.frame["quantity"].isin(["v", "outputs"]) & ratios.notna()
+        if not (of_values.any() or self.left_out):
+            said += f"; {NO_VALUES}"
         said = "; ".join(filter(None, [said, self.note]))
         told = ", ".join([said, *self.left_out])
         return f"cannot be told: {told}" if self.left_out else said
@@ -199,6 +202,7 @@ class Comparison:
         return f"the port {one.text}; {place}{part}"
 
 
+NO_VALUES = "values and outputs were not compared: a side has neither"
 #: The remark where weights of a side are neither captured nor computed.
 NOT_COMPARED = (
     "queries, keys and values alone: no side has weights, or v and outputs, that the "
@@ -537,7 +541,7 @@ class LayerComparison:
         )
         told = f"has in place of {name}, by head, the reference's "
         told += ", ".join(label or "none" for label in found[:MOST_NUMBERS])
-        told = say_groups(found, own) or told
+        told = say_groups(found, own, "value" if name == "v" else "key") or told
         cause = causes.Cause(name, told, port, explained=1.0)
         moved = sum(
             label not in {"", mine} for label, mine in zip(found, own, strict=True)
@@ -871,8 +875,10 @@ def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
     return say_groups([*met.values()], [*theirs.values()]) or told + "{of_layer}"
 
 
-def say_groups(met: Sequence[object], theirs: Sequence[object]) -> str:
-    """Return that one side tiles key heads, which the other repeats one by one.
+def say_groups(
+    met: Sequence[object], theirs: Sequence[object], kind: str = "key"
+) -> str:
+    """Return that one side tiles ``kind`` heads, which the other repeats one by one.
 
     ``met`` and ``theirs`` are what each head of the port and the reference has.  Empty
     if it is not so.
@@ -886,7 +892,7 @@ def say_groups(met: Sequence[object], theirs: Sequence[object]) -> str:
         [way for way, each in ways.items() if each == one] for one in (met, theirs)
     )
     is_so = len(mine) == len(other) == 1 and mine != other
-    return GROUPED.format(*mine, *other) if is_so else ""
+    return GROUPED.format(kind, *mine, *other) if is_so else ""
 
 
 def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:

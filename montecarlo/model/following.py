@@ -429,7 +429,11 @@ class ProvenanceTracker:
         tensors = operation.args[start : start + 2]
         provenances = [self._factor_provenance(one) for one in tensors]
         uses = zip(provenances, (-1, -2), strict=True)
-        end_attention = [self._ends_attention(*use) for use in uses]
+        others = tensors[1], tensors[0].mT
+        end_attention = [
+            self._ends_attention(*use, values)
+            for use, values in zip(uses, others, strict=True)
+        ]
         if any(end_attention) or any(one.is_parameter for one in provenances):
             return
         alpha = kwargs.get("alpha", 1.0)
@@ -454,12 +458,15 @@ class ProvenanceTracker:
         numbers = tuple(one for one in known.factors if not math.isnan(one))
         return Provenance(tuple(tensor.shape), factors=numbers)
 
-    def _ends_attention(self, provenance: Provenance, axis: int) -> bool:
+    def _ends_attention(
+        self, provenance: Provenance, axis: int, values: Tensor
+    ) -> bool:
         """Return whether a product that sums over an axis is one of weights and values.
 
         If so, the product with values ends attention: it is added to the receiver if it
-        can be read, else reported as missed.  ``provenance`` is that of the factor, and
-        ``axis`` the axis of it that the product sums over.
+        can be read, else reported as missed.  ``provenance`` is that of the factor,
+        ``axis`` the axis of it that the product sums over, and ``values`` the other
+        factor, (block, key, entry) if the first is of weights.
         """
         product, weights = provenance.product, provenance.weights
         if provenance.lost:
@@ -475,7 +482,7 @@ class ProvenanceTracker:
             return False
         if weights.product is not None and self._receiver.room():
             try:
-                problem = self._hand_on(weights, provenance, axis)
+                problem = self._hand_on(weights, provenance, axis, values)
             except (RuntimeError, IndexError) as error:
                 problem = str(error).partition("\n")[0]
             if problem:
@@ -484,8 +491,12 @@ class ProvenanceTracker:
         weights.product = weights.tensor = None  # they hold tensors
         return True
 
-    def _hand_on(self, weights: Weights, used: Provenance, axis: int) -> str:
-        """Add queries, keys and weights to the receiver; return the reason if it fails.
+    def _hand_on(
+        self, weights: Weights, used: Provenance, axis: int, values: Tensor
+    ) -> str:
+        """Add queries, keys, weights and values to the receiver.
+
+        Return the reason if it fails.
 
         Such as ``queries or keys were written into``; empty on success.  ``used`` is
         the provenance of the weights at the product with values, and ``axis`` the axis
@@ -494,7 +505,7 @@ class ProvenanceTracker:
         product, tensor = weights.product, weights.tensor
         if product is None or tensor is None or not product.is_unmodified:
             return "queries or keys were written into"
-        _, row, column = used.labels(label_product)
+        used_block, row, column = used.labels(label_product)
         along = _varies(row, axis), _varies(column, axis)
         if not any(along):
             return ""  # a single key
@@ -530,10 +541,14 @@ class ProvenanceTracker:
             one.scale(only_last=weights.is_sdpa) for one in (from_queries, from_keys)
         ]
         scale = math.prod(scales) * weights.provenance.scale()
-        arrays = {
-            name: to_numpy(one.unflatten(0, order.shape))
-            for name, one in (("q", q), ("k", k), ("weights", shown[chosen]))
-        }
+        found = {"q": q, "k": k, "weights": shown[chosen]}
+        # values of the block of the first product that has the weights of each head
+        of_values = used_block.flatten(0, -3)[:, 0, 0]
+        same = of_values == q_block[chosen][:, :1]
+        if same.any(dim=1).all():
+            v = values.detach().flatten(0, -3)[same.int().argmax(dim=1)]
+            found |= {"v": v} if v.shape[1] == k.shape[1] else {}
+        arrays = {n: to_numpy(x.unflatten(0, order.shape)) for n, x in found.items()}
         for name, factor in zip("qk", scales, strict=True):
             if factor != 1.0 and not math.isnan(factor):
                 precise = np.promote_types(arrays[name].dtype, np.float32)

@@ -233,9 +233,14 @@ def test_written_out_it_is_followed(attend):
     assert captured.passed["cap"].item() == (2.0 if attend is cap else None)
     with torch.no_grad():
         if attend is keys_first:
-            wanted = layer.q(x).unflatten(-1, (D_K, HEADS)).transpose(-1, -2)
+            wanted, values = (
+                one(x).unflatten(-1, (D_K, HEADS)).transpose(-1, -2)
+                for one in (layer.q, layer.v)
+            )
         else:
-            wanted = layer.q(x).unflatten(-1, (HEADS, D_K))
+            wanted, values = (
+                one(x).unflatten(-1, (HEADS, D_K)) for one in (layer.q, layer.v)
+            )
     for sequence in range(SEQUENCES):
         for head in model.heads():
             q, _ = model.read(head, sequence)
@@ -243,6 +248,10 @@ def test_written_out_it_is_followed(attend):
             if attend is rotary:  # turned: of the same length
                 q, expected = (np.linalg.norm(one, axis=1) for one in (q, expected))
             assert q == pytest.approx(expected, abs=1e-5)
+            of_values = head.head // 2 if attend is grouped else head.head
+            expected = values[sequence, :, of_values].numpy()
+            v = model.take(head, sequence)["v"]
+            assert v == pytest.approx(expected, abs=1e-5)
             weights = model.read_rows(head, sequence, TOKENS).weights
             assert weights.sum(axis=1) == pytest.approx(np.ones(TOKENS), abs=1e-5)
 
