@@ -18,6 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
     ``argv`` is the name of the command and its arguments; default: ``sys.argv[1:]``.
+    Without a name the commands are listed on standard error, and the status is
+    `INPUT_ERROR`.  Errors are printed, not raised.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()

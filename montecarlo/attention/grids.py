@@ -81,10 +81,10 @@ class LogGrid:
 
     @property
     def _half(self) -> float:
-        """Number of bins from the first of ``ends`` to top/2, not necessarily whole.
+        """Number of bins from 10**ends[0] to top/2, not necessarily whole.
 
-        Larger values are in bins of their distance to the top.  Only for a finite top;
-        the bin of zero is not counted.
+        Values above top/2 are binned by the logarithm of top minus value.  Only for a
+        finite top; the bin of zero is not counted.
         """
         return float(np.interp(math.log10(0.5 * self.top), self.ends, self._end_bins))
 

@@ -3,7 +3,9 @@
 A new quantity is one function with a decorator that states its kind, its symbol and its
 summaries.  The name of the function is that of the quantity, and the first line of its
 docstring is the description that tables and pages show, a message that is translated;
-what stands below it is for readers of the code.  There are three kinds:
+what stands below it is for readers of the code.  The decorated name is then a
+`Quantity`, no function: its values are ``entropy.evaluate(block)``.  There are three
+kinds:
 
 pairs
     Functions of moments of the raw scores q·k over all pairs of a block.  For a
@@ -195,9 +197,11 @@ def _quantity(
 ) -> Callable[[Callable[..., Array]], Quantity]:
     """Return a decorator that makes a function a quantity and adds it to the table.
 
-    The quantity has the name of the function.  Its words are ``words``, or else the
-    first line of the docstring without the full stop; this begins in lower case, unless
-    with a name such as KL.  Other parameters are fields of `Quantity`.
+    ``of`` is the kind, and ``symbol`` is LaTeX.  The quantity has the name of the
+    function.  Its words are ``words``, or else the first line of the docstring without
+    the full stop.  The first letter of that line is made small if the second character
+    is a small letter: KL stays, but a name such as Frobenius needs ``words``.  Other
+    ``fields`` are those of `Quantity`.
     """
 
     def add(function: Callable[..., Array]) -> Quantity:
@@ -444,10 +448,9 @@ def output_variance(block: RowBlock) -> Array:
 def output_std(block: RowBlock) -> Array:
     """Standard deviation of an entry of the output: root of its mean variance.
 
-    For independent values of variance 1 and the weights p of a row, the variance of an
-    entry of the output is Σ p² (`output_variance`).  Returned is sqrt(Σ p²) for each
-    row, shape (n_replicates, n_rows).  The mean in tables is not the mean of these
-    roots but the root of the mean of Σ p² over rows: see ``root_of``.
+    This returns sqrt(Σ p²) of each row, shape (n_replicates, n_rows), where Σ p² is
+    `output_variance`.  Tables do not average it: their mean is the root of the mean of
+    `output_variance` (``root_of``).
     """
     return np.sqrt(softmax.inverse_participation(block.sums))
 

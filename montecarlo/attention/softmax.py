@@ -102,7 +102,7 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
 
 
 def widen(values: Scores) -> Array:
-    """Return an array converted to float64."""
+    """Return a float64 copy of an array, also of one that is float64 already."""
     return values.astype(np.float64)
 
 

@@ -144,7 +144,8 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def is_exact(self) -> bool:
         """Whether theory or algebra decided the case, not a sample or a training run.
 
-        There may be a sample that left it undecided.
+        True also if there is a sample, but it left the case undecided and theory
+        decided.
         """
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed

@@ -34,8 +34,9 @@ def work(options: ObserveOptions, argv: Sequence[str]) -> int:
 
     ``argv`` are the arguments as typed, for timing.json.  The status is 1 if a head is
     in a state that ``--fail-on`` names.  Else, with ``--expect`` or a configuration, it
-    is 1 if a head divides by another divisor than the expected one, and 4 if that
-    cannot be determined.  Otherwise it is 0.
+    is 1 if a head does not divide by the expected divisor, or its cap, window, chunks,
+    sinks or bias by distance are not as configured; and 4 if it cannot be told whether
+    all divisors are as expected, as without weights or outputs.  Otherwise it is 0.
     """
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     failing = require_names("fail-on", options.fail_on or (), STATES)

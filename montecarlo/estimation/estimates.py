@@ -375,7 +375,8 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     def divide(numerator: Interval, denominator: Interval) -> Interval:
         """Return the range of x/y for positive x in numerator, y in denominator.
 
-        Negative ends count as 0; the upper end is inf if ``denominator`` reaches 0.
+        Negative ends count as 0, and x/0 is inf.  Where x is 0 as well, the ratio is 0
+        for the lower end and inf for the upper.
         """
         low = max(0.0, numerator.low) * _reciprocal(denominator.high)
         high = max(0.0, numerator.high) * _reciprocal(denominator.low)

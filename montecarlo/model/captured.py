@@ -120,9 +120,9 @@ class Captured:
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Record a call as the next layer of this pass, with its options ``passed``.
 
-        Once all arrays together, those that were added to scores not counted, exceed
-        `MOST_BYTES`, every recorded call is cut to the last `ROWS` queries of each
-        sequence, unless ``rows`` was set.  A call with a
+        If ``rows`` is None and all recorded arrays (without those added to scores)
+        exceed `MOST_BYTES`, ``rows`` becomes `ROWS`, and all calls so far are cut to
+        that many last queries of each sequence.  A call in which every sequence has a
         single key is counted as a layer, but not kept.
         """
         if not self._is_open:

@@ -107,6 +107,14 @@ def explain(
         The simplest first.
     rounding : float
         Bound of the norm of the rounding error.
+
+    Returns
+    -------
+    tuple of Cause
+        The first cause that explains `ALL`, or at least `HALF` and all but rounding;
+        with it the one beside it, if any.  Else those, not free, that explain as much
+        as the best, to 0.01; empty if that is less than `EXPLAINS`.  Their arrays
+        ``made`` are empty.
     """
     difference, judged = _norm(array - before), list[Cause]()
     for one in causes:
@@ -145,7 +153,11 @@ def _norm(array: Array) -> float:
 
 
 def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
-    """Return how a factor goes with the position: by steps, a logarithm, or a list."""
+    """Return in words how a factor goes with the position: by steps or a logarithm.
+
+    ``factors`` and ``positions`` have the shape (n_positions,).  Where it is neither,
+    factors at a few positions are listed, such as ``2 at position 0, 3 at position 8``.
+    """
     steps, joint = [0], "from"
     for n, factor in enumerate(factors):
         if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
@@ -165,21 +177,27 @@ def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
 def _say_steps(
     values: Array, positions: Array, steps: Sequence[int], joint: str = "from"
 ) -> str:
-    """Return values at some positions in words."""
+    """Return values at some positions in words: ``2 from position 0, 3 from ...``.
+
+    ``steps`` are the indices of the positions, and ``joint`` stands before each.
+    """
     return ", ".join(
         f"{values[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps
     )
 
 
 def say_ends(values: Array) -> str:
-    """Return the least and the largest of some values in words."""
+    """Return the least and the largest of some values in words: ``0.5 to 2``."""
     return f"{values.min():.4g} to {values.max():.4g}"
 
 
 def explain_factor(
     name: str, port: Array, reference: Array, rounding: float
 ) -> tuple[Cause, ...]:
-    """Return that an array is a multiple of the reference's, where it is."""
+    """Return the cause that an array is a multiple of the reference's; () if it is not.
+
+    The factor is one number, or one for each row.  ``rounding`` is relative.
+    """
     factor, told = best_factor(port, reference), "multiplies {name} by {port:.4g}"
     cause = Cause(name, told, factor * reference, 1, factor.item(), 1.0, is_free=True)
     rows = best_factor(port, reference, axis=1)
@@ -192,7 +210,11 @@ def explain_factor(
 def best_factor(
     port: Array, reference: Array, axis: int | tuple[int, ...] | None = None
 ) -> Array:
-    """Return the factor along axes by which a reference is nearest to a port."""
+    """Return the factor along axes by which a reference is nearest to a port.
+
+    It is a least-squares fit over ``axis``, by default over all axes.  These have the
+    length 1 in the result.
+    """
     square = np.square(reference).sum(axis=axis, keepdims=True)
     found = (port * reference).sum(axis=axis, keepdims=True)
     return np.asarray(found / np.maximum(square, TINY))
@@ -215,7 +237,11 @@ def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]
 def _few_tokens(
     port: Array, reference: Array, positions: Array
 ) -> tuple[list[Array], Array]:
-    """Return tokens of two heads of both sides, at even distances, and positions."""
+    """Return some tokens of the first two heads of both sides, and their positions.
+
+    ([port, reference], positions): at most `ROTARY_TOKENS` tokens at even distances,
+    shapes (n_heads, n_tokens, d) and (n_tokens,).
+    """
     few = slice(None, None, -(-len(positions) // ROTARY_TOKENS))
     return [x[:2, few] for x in (port, reference)], positions[few]
 
@@ -260,8 +286,8 @@ def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
 def _fit_mean(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
     """Return the best fit to the port by a factor of each token and a vector by head.
 
-    The fit is a multiple of the reference, and one of the head's vector, which is also
-    returned.
+    The fit is a multiple of the reference plus a multiple of the head's vector.
+    Returned are the fit, of the shape of the port, and the vectors, shape (..., 1, d).
     """
     means = port - best_factor(port, reference, -1) * reference
     vector = np.linalg.svd(means, full_matrices=False)[2][..., :1, :]
@@ -278,7 +304,8 @@ def _fit_mean(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
 def _fit_norm(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
     """Return the factor of each token, and the gain of each entry, of the port by head.
 
-    The port is nearly their product with the reference.
+    The port is nearly their product with the reference.  Shapes (..., token, 1) and
+    (..., 1, d).
     """
     factor = np.ones((*port.shape[:-1], 1))
     for _ in range(steps):
@@ -347,19 +374,23 @@ class Rotary(NamedTuple):
 
     @property
     def frequencies(self) -> Array:
-        """The angle of each pair at position 1."""
+        """The angle of each pair at position 1, shape (width/2,)."""
         exponents = -2.0 * np.arange(self.width // 2) / self.over
         return np.asarray(self.sign * self.base**exponents)
 
     @property
     def entries(self) -> tuple[slice, slice]:
-        """The first and the second entries of all pairs."""
+        """The first and the second entries of all pairs, as slices of a vector."""
         if self.pairs == "halves":
             return slice(self.width // 2), slice(self.width // 2, self.width)
         return slice(0, self.width, 2), slice(1, self.width, 2)
 
     def complex_pairs(self, x: Array) -> NDArray[np.complex128]:
-        """Return the pairs of vectors (head, token, d) as complex numbers."""
+        """Return the pairs of entries of vectors (head, token, d) as complex numbers.
+
+        They are not turned.  Shape (head, token, width/2): the first entry of a pair is
+        the real part, and entries from ``width`` on are left out.
+        """
         first, second = self.entries
         return np.asarray(x[..., first] + 1j * x[..., second])
 
@@ -370,7 +401,11 @@ class Rotary(NamedTuple):
         return made
 
     def say(self, other: "Rotary", d: int, side: str) -> str:
-        """Say what of it is not as in another; the base is a number of the side."""
+        """Return in words what of it is not as in another; ``forwards`` if nothing.
+
+        ``d`` is the number of entries of a vector.  The base is left as a field that is
+        filled in later, such as ``{port:.6g}``: ``side`` is its name.
+        """
         if math.isinf(self.base):
             return "not at all"
         if math.isinf(other.base):
@@ -428,7 +463,10 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
 
 def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
-    """Return how usual it is that a port and its reference rotate in these two ways."""
+    """Return how usual it is that a port and its reference rotate in these two ways.
+
+    The larger tuple is the more usual.
+    """
     usual = sum(one.over == one.width for one in both)
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
 
@@ -465,7 +503,7 @@ def _say_band(turn: NDArray[np.complex128], d: int) -> str:
 
     ``turn`` is that of the port against the reference, of each token and pair.  What
     scales in part scales the slow pairs by one factor; the slowest quarter of the pairs
-    counts whose factor is determined.
+    counts whose factor is determined.  Empty if they have no such factor.
     """
     steps = np.angle(turn[1:] * turn[:-1].conj())
     step, error = steps.mean(axis=0), steps.std(axis=0) / len(steps)
@@ -527,7 +565,11 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
 
 
 def _say_positions(farther: Array, positions: Array) -> str:
-    """Return how far on positions of a port are: all alike, in proportion, by token."""
+    """Return in words how far on positions of a port are.
+
+    By the same for all, in proportion to the position, or by token.  ``farther`` is
+    how far, and ``positions`` are the reference's, both of shape (n_tokens,).
+    """
     if np.ptp(farther) < ALIKE:
         return f"turns {{name}} as of positions {farther[0]:.3g} farther on"
     part = float(np.polyfit(positions, farther, 1)[0])
@@ -556,8 +598,9 @@ def explain_vectors(
 ) -> tuple[Cause, ...]:
     """Return the causes by which queries, keys or values (head, token, d) differ.
 
-    Causes that fit more than half as many numbers as there are do not count.
-    ``rounding`` is relative to the norm; positions of tokens count from ``first``.
+    As `explain`: one cause, several that explain as much, or () if none does.  Causes
+    that fit more than half as many numbers as there are do not count.  ``rounding`` is
+    relative to the norm; positions of tokens count from ``first``.
     """
     positions = np.arange(first, first + port.shape[1], dtype=float)
     tried = (one for way in VECTOR_CAUSES for one in way(port, reference, positions))
@@ -579,14 +622,14 @@ class LogitRule(NamedTuple):
     is_fit: bool = True  # False for the scale of a fit that does not hold
 
     def logits(self, scores: Array) -> Array:
-        """Return logits without a bias."""
+        """Return the logits of scores without a bias, of the same shape."""
         scaled = self.scale * scores
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
         return np.asarray(scaled)
 
     def weights(self, rows: Rows) -> Array:
-        """Return attention weights of rows."""
+        """Return the attention weights of rows by this rule, shape (n_rows, n_keys)."""
         form, parameter = (
             self.form if self.form in fits.FORMS else "plain",
             self.parameter,
@@ -673,7 +716,10 @@ class HeadSide:
 
     @cached_property
     def weights(self) -> Array | None:
-        """Attention weights: captured, or computed by the rule of the outputs."""
+        """Attention weights: captured, or computed by the rule of the outputs.
+
+        Shape (n_rows, n_keys); None if they are not captured and no rule is known.
+        """
         if "weights" in self.rows.made:
             return self.rows.weights
         return None if self.rule is None else self.rule.weights(self.rows)
@@ -702,7 +748,10 @@ def _centred(values: Array, weights: Array) -> Array:
 
 
 def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array:
-    """Return the weighted slope of y on x within rows: a common one, or by row."""
+    """Return the weighted slope of y on x within rows: a common one, or by row.
+
+    A number; with ``axis`` 1 an array, shape (n_rows, 1).  NaN where x does not vary.
+    """
     counted = np.where(np.isfinite(y), weights, 0.0)
     x, y = _centred(x, counted), _centred(y, counted)
     square = (counted * x * x).sum(axis=axis, keepdims=axis is not None)
@@ -731,7 +780,7 @@ class HeadPair:
 
     @cached_property
     def rule(self) -> LogitRule:
-        """The rule of the reference."""
+        """The rule of the reference; where it is not known, the scale 1/√d_k alone."""
         usual = LogitRule("plain", self.reference.d_k**-0.5, is_fit=False)
         return self.reference.rule or usual
 
@@ -754,7 +803,11 @@ class HeadPair:
 
     @cached_property
     def scores(self) -> Array:
-        """The port's scores; with another d_k, up to the factor that they differ by."""
+        """The port's scores, shape (n_rows, n_keys).
+
+        With another d_k than the reference's they are divided by `score_factor`, if
+        there is one.
+        """
         scores = self.port.rows.scores
         if self.port.d_k != self.reference.d_k and math.isfinite(self.score_factor):
             scores = scores / self.score_factor
@@ -762,28 +815,38 @@ class HeadPair:
 
     @property
     def ours(self) -> Array:
-        """Weights of the port."""
+        """Weights of the port, shape (n_rows, n_keys); they must be known."""
         return np.asarray(self.port.weights)
 
     @property
     def theirs(self) -> Array:
-        """Weights of the reference."""
+        """Weights of the reference, shape (n_rows, n_keys); they must be known."""
         return np.asarray(self.reference.weights)
 
     @cached_property
     def plain(self) -> Array:
-        """Logits of the port's scores by the reference's scale and cap."""
+        """Logits of the port's scores by the reference's scale and cap, without bias.
+
+        Shape (n_rows, n_keys).
+        """
         return self.rule.logits(self.scores)
 
     @cached_property
     def logits(self) -> Array:
-        """Logits of the port's queries and keys by the reference's rule and bias."""
+        """Logits of the port's queries and keys by the reference's rule and bias.
+
+        Shape (n_rows, n_keys), up to a constant of each row; -inf where the reference
+        has a weight of 0.
+        """
         reference = self.rule.logits(self.reference.rows.scores)
         return _logs(self.theirs) + self.plain - reference
 
     @cached_property
     def full(self) -> Array:
-        """The same, with keys that the reference hides."""
+        """As `logits`, but finite also for keys that the reference hides.
+
+        These have the logit of `plain` plus the row's mean difference from it.
+        """
         seen = np.isfinite(self.logits)
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
         away = np.where(seen, self.logits - self.plain, 0.0)
@@ -814,14 +877,20 @@ class HeadPair:
 
     @cached_property
     def expected(self) -> Array:
-        """Weights of the port's queries and keys by the reference's rule."""
+        """Weights of the port's queries and keys by the reference's rule.
+
+        Shape (n_rows, n_keys).
+        """
         has_sink = math.isfinite(self.sinks[1])
         total = self.theirs.sum(axis=1, keepdims=True)
         return _softmax(self.logits, self.total(self.sinks[1]) if has_sink else total)
 
     @cached_property
     def seen(self) -> tuple[Seen, Seen]:
-        """Keys that rows of the port see, and of the reference, as weights show it."""
+        """Which keys rows of the port see, and those of the reference, by weights.
+
+        Two boolean arrays, shape (n_rows, n_keys).
+        """
         ours, likely = self.ours, _softmax(self.full)
         seen = np.isfinite(self.logits) & (self.theirs > 0.0)
         hidden = (ours == 0.0) & (np.where(seen, self.expected, likely) > SMALL_WEIGHT)
@@ -855,7 +924,11 @@ class HeadPair:
         return bool(near) and all(near)
 
     def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
-        """Return the relative difference of weights, the rounding error, and causes."""
+        """Return the relative difference of weights, the rounding error, and causes.
+
+        The rounding error is the largest such difference that rounding can make.  The
+        causes are a tuple, empty if the difference is within it or nothing explains it.
+        """
         allowed, norm = self.allowed_by(self.rule.scale), _norm(self.expected)
         size = _norm(self.ours - self.expected) / max(norm, TINY)
         if size <= allowed and not (self.seen[0] ^ self.seen[1]).any():

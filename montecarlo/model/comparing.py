@@ -283,7 +283,11 @@ def compare(
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return the number of rows of a sequence whose weights fit into memory."""
+    """Return how many rows of a sequence are compared: as many as fit into memory.
+
+    The weights of all layers, heads and sequences are at most `MOST_WEIGHTS`, unless
+    that leaves fewer than `FEWEST_ROWS` rows.
+    """
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
     return min(max(MOST_WEIGHTS // each, FEWEST_ROWS), model.most_tokens)
@@ -329,7 +333,7 @@ class LayerSide:
 def _open_layers(
     name: str, source: Source, axes: Sequence[str] | None
 ) -> dict[int, LayerSide]:
-    """Return the layers of a side.
+    """Return the layers of a side: number of the layer -> layer.
 
     Where no scale was passed to attention it is the default of torch, 1 / sqrt(d_k).
     """
@@ -350,7 +354,7 @@ def _open_layers(
 
 
 def _without_sinks(ours: LayerSide, theirs: LayerSide) -> list[LayerSide]:
-    """Return both sides without keys that are sinks.
+    """Return both sides, port first, without keys that are sinks.
 
     With as many keys on both sides, both must have one.
     """
@@ -367,7 +371,7 @@ def _without_sinks(ours: LayerSide, theirs: LayerSide) -> list[LayerSide]:
 def _without_sink(one: SequenceArrays) -> SequenceArrays:
     """Return arrays without a sink: a first or last key of zeros, and its value.
 
-    There must be more keys than queries.
+    Nothing is left out without such a key, or with no more keys than queries.
     """
     for place, kept in ((0, slice(1, None)), (-1, slice(-1))):
         of_keys = {n: each for n, each in one.layers.items() if n in OF_KEY_HEADS}
@@ -443,7 +447,7 @@ class LayerComparison:
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """Heads of queries."""
+        """Numbers of the heads of queries of the reference, from 0."""
         return self.reference.model.head_labels
 
     @property
@@ -670,7 +674,11 @@ def say_farthest(
 
 
 def distinct_heads(heads: Array) -> tuple[Array, list[int]]:
-    """Return heads that are not the same, and the number among them of each head."""
+    """Return heads that are not the same, and the number among them of each head.
+
+    ``heads`` are vectors (head, token, d), and so are the returned ones.  Of heads that
+    are the same the first is kept.
+    """
     first = [
         next(n for n, one in enumerate(heads) if np.array_equal(one, head))
         for head in heads
@@ -680,7 +688,7 @@ def distinct_heads(heads: Array) -> tuple[Array, list[int]]:
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
-    """Return the first operation of attention whose result is not finite.
+    """Return in words the first operation of attention whose result is not finite.
 
     Parameters
     ----------
@@ -718,7 +726,10 @@ def _some(rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]) -> list[Row
 
 
 def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
-    """Return the norms of two arrays, and their relative difference."""
+    """Return the norms of port and reference, as a pair, and their difference.
+
+    That is the norm of the difference over the reference's, unless that is 0.
+    """
     ours, theirs, away = (
         float(np.linalg.norm(one)) for one in (port, reference, port - reference)
     )
@@ -832,7 +843,7 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
-    """Return the numbers that texts of causes contain.
+    """Return the numbers that texts of causes contain, by the names of their fields.
 
     ``port``, ``reference`` and ``factor``, their ratio, are medians; ``ports`` and
     ``references`` are lists by head in the first layer, which ``of_layer`` names where
@@ -859,7 +870,11 @@ def _parameters(group: Sequence[Finding]) -> Array:
 
 
 def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
-    """Return the text that all heads of other sinks have in common, or their logits."""
+    """Return the text that all heads of other sinks have in common, or their logits.
+
+    As of all functions in `SAY` the result may have fields of `_numbers_of`, such as
+    ``{ports}``, that are filled in later.
+    """
     told = "has the sink logit {ports}, the reference {references}{of_layer}"
     return text if text and {one.text for one in group} == {text} else told
 

@@ -85,7 +85,10 @@ Terms = tuple[Array, list[Array]]
 
 
 def _cap(parameters: Array, scores: Array, _: Array) -> Terms:
-    """Return λ s capped at c; the second parameter is ln(c / λ)."""
+    """Return λ s capped at c by tanh, and its derivatives by the two parameters.
+
+    ``parameters`` are λ and ln(c / λ).  Results have the shape of ``scores``.
+    """
     t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
     bent = np.tanh(scores / t)
     by_t = t * bent - scores * (1.0 - bent * bent)
@@ -187,7 +190,18 @@ class Fitted(NamedTuple):
 def fit_form(
     evidence: Evidence, form: str, scale: float | None = None, name: str = ""
 ) -> Fitted:
-    """Return the fit of a form, perhaps with another name or from a given scale."""
+    """Return the fit of a form to data, with what it leaves of them.
+
+    Parameters
+    ----------
+    evidence : LogWeights or Outputs
+    form : str
+        A key of `FORMS`.
+    scale : float, optional
+        Where a search in outputs starts; by default several are tried.
+    name : str
+        Name of the form in the result; default: ``form``.
+    """
     root, parameters = np.sqrt(evidence.weights), evidence.start(form, scale)
 
     @lru_cache(1)  # a search needs the residual first, and then the derivatives
@@ -228,7 +242,7 @@ def fit_form(
 def _describe(
     evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
-    """Return the numbers of a fit.
+    """Return a fit to data from its parameters, residual and direction.
 
     The standard error is the larger one of rows and of groups: a constant is rounded
     once for all numbers of its group.
@@ -290,7 +304,7 @@ def choose_fit(fits: Sequence[Fitted]) -> Fit:
 def _choose_form(fits: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
-    None beats one whose residual is within the rounding of weights or outputs: a gain
+    No fit beats one whose residual is within the rounding of weights or outputs: a gain
     there comes from roundings that depend on each other.  The standard error then
     covers the scales of the forms that rows agree upon.
 
@@ -357,8 +371,9 @@ def _error_of(
 ) -> tuple[float, float]:
     """Return the jackknife error of the scale, and the effective number of rows.
 
-    ``direction`` is the derivative of the prediction by the scale, orthogonal to those
-    by the other parameters.
+    With fewer than two rows these are inf and 1.  ``direction`` is the derivative of
+    the prediction by the scale, orthogonal to those by the other parameters.
+
     Errors within a row may depend on each other, so rows are left out.  A row's
     influence is divided by one minus its leverage.  The effective number of rows is
     Satterthwaite's, for influences in proportion to leverages.
@@ -378,7 +393,8 @@ def _error_of(
 def format_of(arrays: Sequence[Array]) -> NumberFormat:
     """Return the narrowest number format that holds all numbers exactly.
 
-    The type of an array says less: weights of a bfloat16 model are often float32.
+    The widest one if none does.  The type of an array says less: weights of a bfloat16
+    model are often float32.
     """
     narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
     parts = [part for array in arrays for part in (array.ravel()[:FEW], array)]
@@ -408,13 +424,19 @@ class LogWeights(Numbers):
     linear_forms: ClassVar = ("plain", "distance")  # linear in their parameters
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
-        """Return the residual of the logarithms, and derivatives of the prediction."""
+        """Return the residual of the logarithms, and derivatives of the prediction.
+
+        Shapes (n_numbers,) and (n_numbers, n_parameters).
+        """
         terms, slopes = FORMS[form](parameters, self.scores, self.away)
         columns = np.stack([self.project(one) for one in slopes], axis=1)
         return self.logs - self.project(terms), columns
 
     def start(self, form: str, scale: float | None) -> Array:
-        """Return the best of some caps, each with its best scale; 0 for other forms."""
+        """Return the parameters that a search starts from, shape (n_parameters,).
+
+        For a cap the best of some, with its best scale; 0 for other forms.
+        """
         del scale  # which a linear fit finds
         if form in self.linear_forms:
             return np.zeros(1 + (form != "plain"))
@@ -464,7 +486,7 @@ def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None
         return None
 
     def within(values: Array) -> Array:
-        """Return values minus their mean over the row."""
+        """Return values minus their weighted mean over the row, shape (n_numbers,)."""
         with np.errstate(invalid="ignore"):
             means = np.bincount(rows, weights * values) / totals
         found: Array = values - means[rows]
@@ -509,7 +531,10 @@ def _other_fits(
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
-    """Return pairs with a free constant of each group and of each row."""
+    """Return the same data, but with a free constant of each group and of each row.
+
+    ``groups`` has the number of the group of each pair, from 0.
+    """
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, int(pairs.rows.max()) + 1
     root = np.sqrt(pairs.weights)
     places = np.concatenate([pairs.rows, n_rows + groups])
@@ -545,7 +570,10 @@ GIVEN = "given"
 
 
 def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
-    """Return the keys that rows see under one of `MASKS`, or under the one passed."""
+    """Return which keys rows see under one of `MASKS`, or under the one passed.
+
+    Shape (n_rows, n_keys).
+    """
     if mask != GIVEN or block.added is None:
         return MASKS.get(mask, MASKS["none"])(block)
     seen: NDArray[np.bool_] = block.added > UNSEEN
@@ -553,7 +581,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
 
 
 def see_keys(block: Rows) -> NDArray[np.bool_]:
-    """Return which rows see any key under the mask that was passed."""
+    """Return which rows see any key under the mask that was passed, shape (n_rows,)."""
     seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
     return seen
 
@@ -568,14 +596,17 @@ class Prediction(NamedTuple):
     sink: Array | float  # the weight of the sink, shape (n_rows, 1)
 
     def moved(self, added: Array) -> Array:
-        """Return the change of outputs, to first order, by numbers added to logits."""
+        """Return the change of outputs, to first order, by numbers added to logits.
+
+        ``added`` has the shape (n_rows, n_keys), the change (n_rows, d_v).
+        """
         weighted = self.weights * added
         change: Array = weighted @ self.values
         change -= weighted.sum(axis=1)[:, None] * self.outputs
         return change
 
     def slopes(self, form: str) -> list[Array]:
-        """Return derivatives of the outputs by the parameters."""
+        """Return derivatives of the outputs by the parameters, each (n_rows, d_v)."""
         sink = [-self.sink * self.outputs] if form == "sink" else []
         return [self.moved(term) for term in self.terms] + sink
 
@@ -607,7 +638,10 @@ class Outputs(Numbers):
     linear_forms: ClassVar[tuple[str, ...]] = ()
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
-        """Return the residual of the outputs, and derivatives of the prediction."""
+        """Return the residual of the outputs, and derivatives of the prediction.
+
+        Shapes (n_entries,) and (n_entries, n_parameters), entries of all blocks.
+        """
         made = [make_outputs(form, parameters, b, self.mask) for b in self.blocks]
         pairs = zip(self.blocks, made, strict=True)
         slopes = zip(*(one.slopes(form) for one in made), strict=True)
@@ -617,7 +651,7 @@ class Outputs(Numbers):
     def start(self, form: str, scale: float | None) -> Array:
         """Return those of a few parameters that fit a few rows best.
 
-        ``scale`` is the first of them, where it is known.
+        Shape (n_parameters,).  Where ``scale`` is given, it is the first parameter.
         """
         n_rows = TRIAL_ROWS // len(self.blocks) + 1
         few = [
@@ -663,8 +697,9 @@ def fit_outputs(
 ) -> tuple[Fit, str] | None:
     """Return the fit of the scale to outputs, and the name of the mask.
 
-    That is a key of `MASKS`, or `GIVEN` where rows have one.  None where there are too
-    few numbers, or scores are all the same.  ``forms`` are tried, ``plain`` the first.
+    The mask is a key of `MASKS`, or `GIVEN` where rows have one.  None instead of both
+    where there are too few numbers, or scores are all the same.  ``forms`` are tried,
+    ``plain`` the first.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -697,7 +732,7 @@ def _size_of_changes(squares: Array, prediction: Prediction) -> Array:
     """Return how far outputs move, root mean square, by independent changes of scores.
 
     ``squares`` are those of the changes times those of the weights.  The derivative of
-    an output by a score is weight * (value - output).
+    an output by a score is weight * (value - output).  Shape (n_rows, d_v).
     """
     values = prediction.values
     found: Array = (

@@ -596,9 +596,9 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
     """Return whether an operation begins the provenance of its first argument.
 
-    It does if it multiplies or divides by a number (see `_factor_of`), or is one of
-    `ELEMENTWISE`, such as a copy, of a parameter.  ``name`` is that of the operation,
-    ``args`` are its arguments.
+    It does if it multiplies or divides any tensor by a number (see `_factor_of`), or if
+    it is one of `ELEMENTWISE`, such as a copy, and its first argument is a parameter.
+    ``name`` is that of the operation, ``args`` are its arguments.
     """
     if name in {"mul", "div"}:
         return len(args) > 1 and _factor_of(args[1]) is not None

@@ -208,7 +208,7 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 def find_scales(model: Model, track: Track = untracked) -> ModelScales:
     """Return the scales that all heads of a model apply; ``track`` shows the progress.
 
-    There are none if the model has neither weights nor outputs.
+    ``heads`` of the result is empty if the model has neither weights nor outputs.
     """
     heads = track(model.heads() if model.source else [], "applied scale")
     with threadpool_limits(limits=1, user_api="blas"):
@@ -248,7 +248,11 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
 
 
 def _read_some_rows(model: Model, head: Head, most: int) -> list[Rows]:
-    """Return rows at even distances, of sequences at even distances."""
+    """Return rows of a head at even distances, of sequences at even distances.
+
+    There is a block for each of these sequences, at most `MOST_SEQUENCES`.  ``most`` is
+    the number of pairs in all, which is exceeded for the sake of `FEWEST_ROWS` rows.
+    """
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
     room = most // (len(chosen) * model.most_tokens)

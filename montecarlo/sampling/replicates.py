@@ -198,12 +198,11 @@ def score_blocks(
         keys = keys * np.float32(gain)
 
     def draw(name: str) -> Floats:
-        """Return a float32 standard normal vector for each key, or query, by replicate.
+        """Return standard normal vectors from the random stream ``name``.
 
-        ``name`` is that of the random stream: ``values``, for keys, or ``by_output``,
-        for queries, of which there are as many.  Shape (n_replicates, n_keys, d_k); or
-        (n_replicates, 0, d_k) without ``by_key``, as only key and value gradients need
-        them.
+        float32, shape (n_replicates, n_keys, d_k): ``values``, one per key, or
+        ``by_output``, one per query (there are n_keys of each).  Without ``by_key``
+        they are not needed, and the second axis has length 0.
         """
         if not by_key:
             return np.empty((len(indices), 0, point.d_k), np.float32)

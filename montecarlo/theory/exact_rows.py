@@ -73,8 +73,8 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
         The scores are q·k/divisor for independent standard normal q and k.  Given q
         they are N(0, (|q|/divisor)²); the result is averaged over |q|.
     divisor : str or float
-        Only with ``d_k``: a name, a number or a formula, as in `montecarlo.measure`.
-        In a formula n is ``n_keys``, also under a mask.
+        With ``d_k``: a name, a number or a formula, as in `montecarlo.measure`.  In a
+        formula n is ``n_keys``, also under a mask.  It is ignored with ``std``.
     bias : float
         Only with ``std``: the mean of one of the scores, such as that of an attention
         sink; absolute value up to `MOST_BIAS` (4096).
@@ -96,8 +96,8 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     Raises
     ------
     InputError
-        If a number is out of range, or unless exactly one of ``std`` and ``d_k`` is
-        given.
+        If an argument is not usable, such as a number out of range; unless exactly one
+        of ``std`` and ``d_k`` is given; or for a ``bias`` other than 0 with ``d_k``.
 
     Notes
     -----

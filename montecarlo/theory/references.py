@@ -377,7 +377,8 @@ def _closed_form(
     def scaled(point: DesignPoint, divisor: str) -> float | None:
         """Return the moment of q·k by ``form`` at a point, divided by c**degree.
 
-        c is the divisor.  None for dependent entries, or if ``form`` has none.
+        c is the divisor.  None if entries of q and k depend on each other, are
+        projected or are normalised, or if ``form`` returns None.
         """
         if not point.is_independent:
             return None

@@ -39,7 +39,10 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def z(self) -> float:
-        """The estimate minus the exact value, in standard errors: a z score."""
+        """The estimate minus the exact value, in standard errors: a z score.
+
+        The standard error must not be 0.
+        """
         return (self.drawn - self.exact) / self.std_error
 
 

@@ -93,8 +93,9 @@ def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
     """Return a figure with a bar for each text, whose parts are stacked.
 
     A part is the share of the text's claims with one verdict.  The headline is
-    `ANSWERED` if of all claims a few are wrong, and in each text about half are partly
-    right or vague; else `ASKED`.  None if there are no claims.
+    `ANSWERED` if some claims are wrong, but at most a share `FEW` of those of all texts
+    together, and if in each text the share of partly right or vague claims differs from
+    `HALF` by at most `FEW`; else `ASKED`.  None if there are no claims.
     """
     counts = count_parts(curves)
     if counts.empty:
