@@ -276,13 +276,3 @@ def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
         capsys.readouterr().err
     )
     assert read_run(output) == before
-
-
-def test_files_count_once(tmp_path, capsys):
-    """Sequences that would count twice are refused."""
-    q = np.random.default_rng(1).normal(size=(5, 8, 4))
-    np.savez(tmp_path / "a.npz", q=q, k=-q)
-    options = ["--axes", "sequence,token,d", "--quiet"]
-    options += ["--output", str(tmp_path / "o")]
-    assert main([str(tmp_path / "a.npz")] * 2 + options) == 2
-    assert "files must differ" in capsys.readouterr().err

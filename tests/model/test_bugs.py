@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.answers import NO, YES, answer_scales, say_findings
+from montecarlo.model.answers import NO, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
@@ -58,15 +58,3 @@ def test_each_is_found_and_named(bug, number_format, source):
         hint for one in answer_scales(found, expected).findings for hint in one.hints
     }
     assert hints == ({hint} if hint else set())
-
-
-@pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)
-def test_a_sound_model_passes(number_format, source):
-    """Divided by the root, all heads are one finding, and the answer is yes."""
-    found = applied(ROOT, number_format, source)
-    expected = expected_divisor("sqrt", D_K, HEADS)
-    told = answer_scales(found, expected)
-    assert told.answer == YES
-    (line,) = say_findings(told)
-    assert line.startswith("layers 0, 1, all heads: scores are divided by ")
-    assert told.findings[0].heads[0].mask.mask == "causal"

@@ -113,8 +113,6 @@ def bad_files(folder):
     yield "missing", [folder / "none.npz"], "file must be a readable file"
     trap = np.array([Trap()], dtype=object)
     yield "objects", write_npz(folder, "trap.npz", q=trap, k=K), "allow_pickle"
-    whole = write_npz(folder, "whole.npz", q=Q.astype(int), k=K)
-    yield "whole numbers", whole, "must hold floating-point numbers"
     other = write_npz(folder, "names.npz", query=Q, key=K)
     yield "other names", other, "arrays q and k, and weights, .*got .*query"
     (path,) = write_npz(folder, "cut.npz", np.savez, q=Q, k=K)

@@ -5,14 +5,13 @@ import copy
 import pytest
 
 from montecarlo import capture
-from tests.model.needed import need_torch
+from tests.model.architectures import build, record, torch
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),  # of torch, of what it is about to change
 ]
 
-torch, transformers = need_torch()
 torch.set_num_threads(1)
 functional = torch.nn.functional
 
@@ -105,10 +104,6 @@ ATTENTION = {
     "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
     "inference": (lambda m, x: torch.inference_mode()(m)(x).clone(), True),
 }
-WITHOUT_MODEL = {
-    "jagged": (nested(torch.jagged), False),
-    "strided": (nested(torch.strided), False),
-}
 
 
 def check(run, model, *, is_recorded, with_model=True):
@@ -142,25 +137,18 @@ def test_attention_under_what_torch_makes_of_it(name, is_fused):
         check(run, model, is_recorded=is_recorded, with_model=with_model)
 
 
-@pytest.mark.parametrize("name", WITHOUT_MODEL)
-def test_sequences_of_other_lengths(name):
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_sequences_of_other_lengths(layout):
     """Nested tensors of both layouts, and what makes them within."""
-    run, is_recorded = WITHOUT_MODEL[name]
-    check(run, Attention(), is_recorded=is_recorded, with_model=False)
+    check(nested(layout), Attention(), is_recorded=False, with_model=False)
 
 
 def test_flex_attention_of_transformers_is_recorded():
     """With masks of blocks, which are no tensors; uncompiled, as it is captured."""
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
-    sizes |= {"num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 100}
-    torch.manual_seed(0)
-    model = transformers.LlamaModel(transformers.LlamaConfig(**sizes)).eval()
-    model.set_attn_implementation("flex_attention")
-    ids = torch.randint(0, 100, (2, 16))
+    model, inputs = build("llama", "flex_attention")
     with torch.no_grad(), torch.compiler.set_stance("force_eager"):
-        before = model(ids).last_hidden_state
-        with capture(model) as captured:
-            made = model(ids).last_hidden_state
+        before = model(**inputs).last_hidden_state
+        captured, made = record(model, inputs)
     assert torch.equal(before, made)
     assert captured.missed == ()
     frame = captured.applied_scale()

@@ -488,11 +488,6 @@ OTHERS = {
         always(sink=0.5),
         "sink logit 0.5.*, the reference (1|0.[789])",
     ),
-    "sink of another logit": (
-        with_sink,
-        lambda s: {"sink": np.linspace(0.5, 2.0, s.heads) + 0.8},
-        r"sink logit 1.3, .*, the reference 0\.(5|499), ",
-    ),
     "logits by the logarithm of n": (
         always(),
         lambda s: {"q_factor": 1.0 + np.log1p(np.arange(s.tokens))[:, None]},
