@@ -94,7 +94,8 @@ def test_weights_are_computed_where_one_side_has_outputs_alone():
 #: All sizes, formats and evidence take an hour: `make ports`.
 EVERY_SIZE = bool(os.environ.get("MONTECARLO_TRIAL"))
 SOME = [("small", "bfloat16"), ("medium", "float16")]
-TRIED = product(SIZES, ("float32", "bfloat16", "float16")) if EVERY_SIZE else SOME
+FORMATS = ("float32", "bfloat16", "float16")
+TRIED = [*product(SIZES, FORMATS)] if EVERY_SIZE else SOME
 #: Scores of q and k that are not scaled down, of 64 entries.
 PEAKED = ("nntile PR 356: T5 scaled", "jaxgarden PR 36: times the scalar")
 
@@ -130,7 +131,7 @@ def sound_pairs(size, evidence, thread, rounded=ROUNDED):
     options = thread.reference(size)
     mine, theirs = evidence.split()[0], evidence.split()[-1]
     is_same = mine == theirs or "cap" in options or size.tokens == 1
-    for number_format, way in product(("float32", "bfloat16", "float16"), rounded):
+    for number_format, way in product(FORMATS, rounded):
         formats = number_format, "float32" if way[2] else number_format
         made = [
             run(size, one, is_wide=is_wide, evidence=known, **options)
@@ -181,7 +182,7 @@ SOUND_SOME = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "tokens", "evidence"),
-    product(SIZES, (1, 5, 24, 200), EVIDENCE) if EVERY_SIZE else SOUND_SOME,
+    [*product(SIZES, (1, 5, 24, 200), EVIDENCE)] if EVERY_SIZE else SOUND_SOME,
 )
 def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
     """Of weights and of outputs, with masks passed or not; tried at three sizes."""
