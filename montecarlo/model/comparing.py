@@ -164,7 +164,7 @@ class Comparison:
             return self._say_alike()
         lines = [self._say(one) for one in self.findings[:MOST_FINDINGS]]
         if len(self.findings) > 1:
-            lines.insert(0, f"{lines[0]}; {len(self.findings) - 1} more:")
+            lines[0] += f"; {len(self.findings) - 1} more:"
         if len(self.findings) > MOST_FINDINGS:
             lines.append(f"and {len(self.findings) - MOST_FINDINGS} more")
         lines += map("compared: {}".format, self.left_out)

@@ -191,7 +191,10 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     Returns
     -------
     DataFrame
-        One row per head, columns `COLUMNS`.
+        One row per head: ``layer``, ``head``, ``outcome``, the ``implied_scale`` with
+        ``ci_low`` and ``ci_high``, the ``implied_divisor`` and what it is ``known`` as,
+        its ``source``, the ``form`` of the logits and its ``parameter``, ``mask``,
+        ``row_sum``, ``rows_left_out``, and the ``residual`` of the fit.
 
     Raises
     ------

@@ -128,6 +128,7 @@ class ScoreWatch:
     Parameters
     ----------
     model : torch.nn.Module
+        The model that is trained, also one by ``torch.compile``.
     every : int
         Steps from one look to the next; the first step is looked at.
     writer : callable, optional

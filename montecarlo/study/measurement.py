@@ -588,7 +588,8 @@ def grid(  # noqa: PLR0913 - as `measure`
         Number of processes; 1: a thread.  None: a process for each core.  A script must
         start processes below ``if __name__ == "__main__":``.
     executor : concurrent.futures.Executor, optional
-        Other workers, instead of ``jobs``.
+        Other workers, instead of ``jobs``: such as a ``ThreadPoolExecutor``, or
+        ``client.get_executor(pure=False)`` of a client of Dask.
     progress : bool
         Whether to show a progress bar.
 
