@@ -8,6 +8,7 @@ import pytest
 
 from montecarlo.__main__ import main
 from tests.commands import run_python
+from tests.model.heads import weighted
 
 #: What a plugin may cost whoever runs pytest, in seconds of one core.
 MOST_SECONDS = 0.020
@@ -61,11 +62,8 @@ def test_error_of_its_own(attention_scale, arrays):
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """A file of a head whose scores are divided by 3.7 where 4 is the root."""
-    q, k = np.random.default_rng(1).normal(size=(2, 4, 32, 16))
-    weights = np.exp(q @ k.swapaxes(1, 2) / 3.7)
-    weights /= weights.sum(axis=-1, keepdims=True)
     found = tmp_path_factory.mktemp("arrays") / "qk.npz"
-    np.savez(found, q=q, k=k, weights=weights)
+    np.savez(found, **weighted(1.0 / 3.7, (4, 32, 16)))
     return found
 
 

@@ -37,6 +37,13 @@ def attend(seed, number_format="float32", scale=None, *, shape=(2, TOKENS, 64), 
     return {"q": q, "k": k, "v": v, "weights": p, "outputs": nearest(p @ v)}
 
 
+def weighted(scale, shape, seed=1):
+    """Return queries and keys in float64, and the weights of a scale, or of several."""
+    q, k = np.random.default_rng(seed).normal(size=(2, *shape))
+    weights = softmax(scale * (q @ k.swapaxes(-1, -2)), axis=-1)
+    return {"q": q, "k": k, "weights": weights}
+
+
 def rows_of(arrays):
     """Return rows of each sequence, axes (sequence, token, d)."""
     found = []

@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.model.answers import NO, UNDETERMINED, YES, answer_scales, say_findings
@@ -14,7 +13,7 @@ from montecarlo.model.expected import expected_divisor
 from montecarlo.model.fits import fit_weights
 from montecarlo.model.masks import find_mask
 from montecarlo.model.scales import applied_scale, find_scales
-from tests.model.heads import TOKENS, attend, rows_of
+from tests.model.heads import TOKENS, attend, rows_of, weighted
 
 AXES = ("sequence", "token", "d")
 CAUSAL = np.tri(TOKENS, dtype=bool)
@@ -146,8 +145,7 @@ def test_peaked_heads_get_no_wrong_answer():
 @pytest.mark.parametrize("dead", ["q", "qk", "weights"])
 def test_a_dead_head_is_listed_and_does_not_vote(dead):
     """The others are answered."""
-    q, k = np.random.default_rng(18).normal(size=(2, 2, 4, 24, 16))
-    arrays = {"q": q, "k": k, "weights": softmax(q @ np.swapaxes(k, -1, -2) / 4.0, -1)}
+    arrays = weighted(1.0 / 4.0, (2, 4, 24, 16))
     for name in ["weights"] if dead == "weights" else dead:
         arrays[name][:, 2] = 0.0
     axes = ("sequence", "head", "token", "d")

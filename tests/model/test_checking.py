@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
 from montecarlo.model.answers import say_answer
 from montecarlo.model.checking import answer_models
+from tests.model.heads import weighted
 from tests.model.threads import SIZES, THREADS, Size, causal, run
 
-SHAPE = (2, 2, 4, 30, 16)
 #: Faults that no configuration tells, or that would need what was before the norm.
 UNSEEN_ALONE = [
     "tt-metal PR 42891: bias scaled, too",
@@ -26,20 +25,11 @@ UNSEEN_ALONE = [
 ]
 
 
-def recorded(divisor=4.0, seed=1, wrong_layer=None):
-    """Return queries, keys and weights of a model, of which a layer may be wrong."""
-    rng = np.random.default_rng(seed)
-    q, k = (rng.normal(size=SHAPE) for _ in "qk")
-    divisors = np.full((1, SHAPE[1], 1, 1, 1), 4.0)
-    divisors[:, slice(None) if wrong_layer is None else wrong_layer] = divisor
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisors, axis=-1)
-    return {"q": q, "k": k, "weights": weights}
-
-
 def test_the_message_can_be_acted_on():
     """Which heads, what they divide by, what was expected, and what it looks like."""
+    scales = np.reshape([1.0 / 4.0, 1.0 / 16.0], (2, 1, 1, 1))
     with pytest.raises(AssertionError) as raised:
-        assert_attention_scale(recorded(16.0, wrong_layer=1))
+        assert_attention_scale(weighted(scales, (2, 2, 4, 30, 16)))
     lines = str(raised.value).splitlines()
     told = "scores are divided by 16 = d_k; sqrt(d_k) = 4 was expected"
     assert lines == [
@@ -51,10 +41,7 @@ def test_the_message_can_be_acted_on():
 
 def test_axes_of_arrays_can_be_named():
     """Arrays of a head have no sequences or layers, and say so."""
-    rng = np.random.default_rng(4)
-    q, k = rng.normal(size=(2, 3, 24, 8))
-    scores = q @ k.swapaxes(-1, -2) / math.sqrt(8)
-    arrays = {"q": q, "k": k, "weights": softmax(scores, axis=-1)}
+    arrays = weighted(1.0 / math.sqrt(8), (3, 24, 8))
     axes = ("head", "token", "d")
     for expect in ("sqrt", "sqrt(d_k)", "d_k^0.5", math.sqrt(8), "8^0.5"):
         assert_attention_scale(arrays, expect, axes=axes)

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
@@ -18,6 +17,7 @@ from montecarlo.model.expected import (
     expected_of,
 )
 from tests.commands import observe as main
+from tests.model.heads import weighted
 
 #: 0.1 ln(40) + 1
 MSCALE = 1.3688879454113936
@@ -126,10 +126,7 @@ def test_queries_that_were_not_seen_are_no_answer():
 
 def made(divisor, layers=1):
     """Return queries, keys and weights."""
-    rng = np.random.default_rng(1)
-    q, k = rng.normal(size=(2, 3, layers, 2, 24, 8)).astype(np.float32)
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisor, axis=-1)
-    return {"q": q, "k": k, "weights": weights}
+    return weighted(1.0 / divisor, (3, layers, 2, 24, 8))
 
 
 SMALL = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 2}

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo import applied_scale, assert_attention_scale, compare, observe
 from montecarlo.errors import InputError
 from montecarlo.model.captured import Captured
 from montecarlo.model.comparing import say_first_lost
+from tests.model.heads import weighted
 
 D_K = 16
 PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
@@ -15,9 +15,7 @@ PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
 
 def arrays_of(multiplier=D_K**-0.5, tokens=24, d_k=D_K, heads=2):
     """Return queries, keys and weights of some heads."""
-    q, k = np.random.default_rng(1).normal(size=(2, 3, 1, heads, tokens, d_k))
-    weights = softmax(multiplier * q @ np.swapaxes(k, -1, -2), axis=-1)
-    return {"q": q, "k": k, "weights": weights}
+    return weighted(multiplier, (3, 1, heads, tokens, d_k))
 
 
 def captured_of(rows=None, multiplier=D_K**-0.5, **more):

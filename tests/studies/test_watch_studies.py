@@ -5,20 +5,17 @@ studies.watch_alarms``); `docs/watch.md` says its numbers.
 """
 
 import csv
-import importlib.util
-import os
+import importlib
 from pathlib import Path
 
 import pytest
 
+from tests.model.needed import need_torch
+
 pytestmark = pytest.mark.slow
 
-if all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
-    from studies import watch_alarms
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+need_torch()
+watch_alarms = importlib.import_module("studies.watch_alarms")
 
 PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
 
