@@ -134,9 +134,10 @@ SMALL = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 2}
 
 def test_the_configuration_is_the_default_where_there_is_one(tmp_path):
     """A mapping or a file; without one it is the root of d_k."""
+    np.savez(tmp_path / "qk.npz", **made(5.0))
     (tmp_path / "config.json").write_text(json.dumps(SMALL | {"head_dim": 25}))
     for config in (SMALL | {"head_dim": 25}, tmp_path / "config.json"):
-        assert_attention_scale(made(5.0), config=config)
+        assert_attention_scale(str(tmp_path / "qk.npz"), config=config)
         assert_attention_scale(made(5.0), "config", config=config)
         with pytest.raises(AssertionError, match=r"head_dim = 25\) = 5"):
             assert_attention_scale(made(8**0.5), config=config)
