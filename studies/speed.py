@@ -69,7 +69,7 @@ COLUMNS = (
 BLOCKS = 128
 #: d_k of the variance; n_keys, replicates, blocks and runs of the row family.
 VARIANCES = (16, 64, 256, 1024)
-ROWS = ((128, 32, 6, 4), (1024, 16, 4, 2), (16384, 8, 3, 1))
+ROWS = ((128, 32, 6, 4), (1024, 16, 4, 2), (16384, 16, 3, 1))
 ROUNDS = 7
 #: Probability that a right standard error is called wrong.
 FALSE_ALARM = 1e-6
