@@ -183,9 +183,10 @@ class Comparison:
             said = said.replace("rounding", f"{self.rtol:g}, and nothing explains it")
         if largest > 0.0:
             said += f": at most {largest:.2g} times what rounding can make"
-        of_values = self.frame["quantity"].isin(["v", "outputs"]) & ratios.notna()
-        if not (of_values.any() or self.left_out):
-            said += f"; {NO_VALUES}"
+        compared = set(self.frame["quantity"][ratios.notna()])
+        unseen = [words for name, words in RESULTS.items() if name not in compared]
+        if unseen and not self.left_out:
+            said += f"; {' and '.join(unseen)} were not compared"
         said = "; ".join(filter(None, [said, self.note]))
         told = ", ".join([said, *self.left_out])
         return f"cannot be told: {told}" if self.left_out else said
@@ -202,7 +203,9 @@ class Comparison:
         return f"the port {one.text}; {place}{part}"
 
 
-NO_VALUES = "values and outputs were not compared: a side has neither"
+#: What an answer without findings says where it was not compared.  Outputs are not
+#: beside weights, nor values that one side lacks.
+RESULTS = {"v": "values", "outputs": "outputs"}
 #: The remark where weights of a side are neither captured nor computed.
 NOT_COMPARED = (
     "queries, keys and values alone: no side has weights, or v and outputs, that the "

@@ -60,7 +60,7 @@ def test_a_comparison_of_some_rows_says_so():
     assert str(compare(captured_of(64, tokens=200), captured_of(tokens=200))) == told
     whole = compare(captured_of(None, tokens=200), captured_of(None, tokens=200))
     told = "no head differs by more than rounding; values and outputs were not compared"
-    assert str(whole) == f"{told}: a side has neither"
+    assert str(whole) == told
     other = compare(captured_of(64, tokens=200), captured_of(64, 0.2, tokens=200))
     assert "has scale 0.25 = 1/sqrt(d_k) where the reference has 0.2" in str(other)
 
