@@ -8,10 +8,9 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from bs4.element import Tag
-
 from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
+from montecarlo.report.content.texts import Erratum
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
@@ -22,12 +21,6 @@ from montecarlo.report.render.contents import (
     Contents,
     canonical_command,
     gather_contents,
-)
-from montecarlo.report.render.markdown import (
-    read_html,
-    render_markdown_erratum,
-    render_markdown_post,
-    to_markdown,
 )
 from montecarlo.study.executors import Workers
 from montecarlo.study.folder import write_text
@@ -97,7 +90,7 @@ def markdown_files(contents: Contents) -> Iterator[File]:
     A post in each language, and the errata.
     """
     for code in contents.languages:
-        yield f"report-{code}.md", render_markdown_post, code
+        yield f"report-{code}.md", _render_post, code
     yield from _errata_files(contents)
 
 
@@ -111,8 +104,22 @@ FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
 def _errata_files(contents: Contents) -> Iterator[File]:
     """Yield (name, renderer, language code) of each erratum as a Markdown file."""
     for erratum in contents.errata:
-        render = partial(render_markdown_erratum, erratum=erratum)
+        render = partial(_render_erratum, erratum=erratum)
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
+
+
+def _render_post(contents: Contents, language: Language) -> str:
+    """Return the report as a Markdown post in a language."""
+    from montecarlo.report.render.markdown import render_markdown_post
+
+    return render_markdown_post(contents, language)
+
+
+def _render_erratum(contents: Contents, language: Language, erratum: Erratum) -> str:
+    """Return an erratum as Markdown in a language."""
+    from montecarlo.report.render.markdown import render_markdown_erratum
+
+    return render_markdown_erratum(contents, language, erratum)
 
 
 def select_figures(findings: Findings) -> list[str]:
@@ -216,6 +223,8 @@ def captions(
 
     ``files`` maps ids of figures to names of their files; ``command`` draws them again.
     """
+    from montecarlo.report.render.markdown import read_html, to_markdown
+
     tree = read_html(pages.render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
@@ -226,7 +235,7 @@ def captions(
         blocks.append(f"## {name}\n")
         blocks.append(to_markdown(figure, {"#": file}.__getitem__))
     cite = tree.find(id="cite")
-    if isinstance(cite, Tag):
+    if cite:
         blocks.append(f"{to_markdown(cite)}\n~~~\n{command}\n~~~\n")
     return "\n".join(blocks)
 
@@ -240,7 +249,8 @@ def _render(contents: Contents, render: Render, code: str) -> str:
 
 
 def import_modules() -> None:
-    """Do nothing: a worker that is called with it imports this module."""
+    """Import ahead of time, in a worker, what drawing and rendering need."""
+    import montecarlo.report.render.markdown  # noqa: F401
 
 
 def _map_calls(

@@ -5,7 +5,6 @@ the number of threads.  If a worker dies, the run ends; the same command resumes
 """
 
 import importlib.util
-import multiprocessing
 import os
 import re
 import signal
@@ -15,7 +14,6 @@ from concurrent.futures import (
     CancelledError,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager
@@ -188,6 +186,10 @@ def make_executor(
 
 def _start_processes(jobs: int) -> Workers:
     """Start worker processes, which ignore Ctrl-C, and return them as an executor."""
+    # needless for threads, and slow to import
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # spawn: a process forked while a thread draws a progress bar may hang
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_initialise_process)
@@ -231,7 +233,9 @@ def _exit_with_parent() -> None:
 
     The parent may have ended by itself or been killed.
     """
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)

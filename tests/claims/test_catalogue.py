@@ -11,9 +11,11 @@ import pytest
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import (
+    at_place,
     parse_catalogue,
     read_catalogue,
     read_own_catalogue,
+    require_catalogue,
 )
 from montecarlo.claims.checks import Check, Level, region_of
 from montecarlo.claims.recorded import RECORDED
@@ -46,8 +48,10 @@ def make(claim=None, interpretation=None, **check):
 
 def message_of(data):
     """The one line with which a catalogue is refused."""
-    with pytest.raises(InputError) as caught:
-        parse_catalogue(data, "my.toml")
+    with pytest.raises(InputError) as caught:  # noqa: PT012
+        catalogue = parse_catalogue(data, "my.toml")
+        with at_place("my.toml"):
+            require_catalogue(catalogue)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -56,7 +60,7 @@ def message_of(data):
 def test_catalogue_of_the_package():
     """The package's own catalogue is valid; ids of claims are unique."""
     catalogue = read_catalogue()
-
+    require_catalogue(catalogue)
     assert len({claim.id for claim in catalogue.claim}) == len(catalogue.claim) >= 10
     assert {text.language for text in catalogue.text} == {"de", "zh", "ja", "es"}
     assert {check.quantity for check in catalogue.checks()} <= {*QUANTITIES, *RECORDED}

@@ -4,9 +4,9 @@ It belongs to no page, so its words are English, like the output on the terminal
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.model.answers import ScaleAnswer
@@ -21,6 +21,9 @@ from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.study.folder import write_text
+
+if TYPE_CHECKING:  # slow to import
+    from matplotlib.axes import Axes
 
 #: Most labels of layers on the x axis.
 MOST_LAYERS = 12
@@ -62,7 +65,7 @@ def build_scales(scales: DataFrame, _: CurveTables) -> Picture | None:
     return picture
 
 
-def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
+def plot_scales(axes: "Axes", scales: DataFrame) -> list[Key]:
     """Draw the divisor of each head with its interval; return the legend's entries.
 
     The y axis is logarithmic.  Heads without an identifiable divisor have a mark at the

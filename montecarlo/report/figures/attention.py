@@ -1,11 +1,9 @@
 """The figure of sampled attention weights, undivided and divided by sqrt(d_k)."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
-from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -14,6 +12,9 @@ from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, SHADES, Look
 from montecarlo.report.figures.specs import Fact, FigureSpec
+
+if TYPE_CHECKING:  # slow to import
+    from matplotlib.axes import Axes
 
 Weights = NDArray[np.float64]
 #: (number of a shade, its cells); a cell is (line, first key, key after the last).
@@ -96,8 +97,11 @@ def build_attention(_: DataFrame, curves: CurveTables) -> Picture | None:
     return picture
 
 
-def plot_weights(axes: Axes, weights: Weights) -> None:
+def plot_weights(axes: "Axes", weights: Weights) -> None:
     """Draw weights, shape (n_queries, n_keys), as shaded cells, first query on top."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path as Outline
+
     n_queries, n_keys = weights.shape
     for shade, cells in shaded_cells(weights):
         corners = [

@@ -11,23 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis, XAxis
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import (
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-)
-from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
@@ -44,6 +30,12 @@ from montecarlo.report.figures.palette import (
     register_colours,
 )
 from montecarlo.report.language.catalogues import Language
+
+# slow to import, and only drawing needs them: the process that plans a study does not
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
 #: Width of a figure, size of its font and height of a line, in points.  On a phone 390
@@ -70,13 +62,15 @@ GAP, AFTER = 5.0, 13.0
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
     """Use the report's style and the colours of a theme within a with block."""
+    import matplotlib as mpl
+
+    register_colours(theme)  # the file names them
     style = mpl.rc_params_from_file(STYLE, use_default_template=True)
-    with mpl.rc_context(style):
-        register_colours(theme)
-        try:
+    try:
+        with mpl.rc_context(style):
             yield
-        finally:
-            register_colours("light")
+    finally:
+        register_colours("light")
 
 
 # --- What is said, and where --------------------------------------------------------
@@ -158,8 +152,12 @@ class Key(NamedTuple):
     kind: Kind = "mark"
     marks: Sequence[str] = ()
 
-    def draw(self, figure: Figure, x: float, y: float) -> None:
+    def draw(self, figure: "Figure", x: float, y: float) -> None:
         """Draw the swatch into a figure: x points from the left, y from the bottom."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Rectangle
+        from matplotlib.transforms import Affine2D
+
         width, look = SWATCHES[self.kind], self.look
         parts: list[Line2D | Rectangle] = []
         if self.kind in {"area", "shades"}:
@@ -198,7 +196,7 @@ class Panel:
     Title and label of the y axis stand above the axes.
     """
 
-    axes: Axes
+    axes: "Axes"
     title: Label | None = None
     y: Label | None = None
     x: Label | None = None
@@ -232,6 +230,8 @@ class Picture:
     def __init__(
         self, columns: Sequence[int], heights: Sequence[float], across: int = 0
     ) -> None:
+        from matplotlib.figure import Figure
+
         self.heights, self.across = list(heights), across
         self.headline: Label | None = None
         self.figure = Figure(figsize=(WIDTH / 72.0, sum(heights) / 36.0), dpi=72)
@@ -408,12 +408,12 @@ def _text_blocks(
         yield Block([part], x + note.dx, y - note.dy + DOWN, note.width, note.anchor)
 
 
-def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
+def _ticks(axis: "Axis") -> Iterator[tuple[float, Label]]:
     """Yield (position in data coordinates, label) of each visible tick of an axis.
 
     Nothing if the axis shows no labels.
     """
-    side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
+    side = "labelbottom" if axis is axis.axes.xaxis else "labelleft"
     if not axis.get_tick_params().get(side, True):
         return
     places = axis.get_majorticklocs()
@@ -454,7 +454,7 @@ def letters(n: int) -> list[str]:
 
 
 def plot_series(
-    axes: Axes, table: DataFrame, column: str, looks: Mapping[str, Look]
+    axes: "Axes", table: DataFrame, column: str, looks: Mapping[str, Look]
 ) -> None:
     """Draw a line and estimates against d_k for each value of a column.
 
@@ -466,7 +466,7 @@ def plot_series(
         plot_estimates(axes, rows, look)
 
 
-def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> None:
+def plot_estimates(axes: "Axes", table: DataFrame, look: Look, x: str = "d_k") -> None:
     """Draw estimates with 95 % intervals against the column named ``x``.
 
     An estimate with an unbounded interval is an open mark on a dotted vertical line.
@@ -497,7 +497,7 @@ def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float6
     return np.maximum([value - low, high - value], 0.0)
 
 
-def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
+def plot_line(axes: "Axes", table: DataFrame, look: Look) -> None:
     """Draw a line against d_k through exact values, or else through estimates.
 
     Exact values are used if all are known.  A line of estimates breaks where an
@@ -510,7 +510,7 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def mark_level(axes: Axes, value: float) -> None:
+def mark_level(axes: "Axes", value: float) -> None:
     """Draw a horizontal reference line at y = ``value``."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
 
@@ -518,17 +518,19 @@ def mark_level(axes: Axes, value: float) -> None:
 # --- Axes ---------------------------------------------------------------------------
 
 
-def mark_ticks(axis: Axis, places: Iterable[float], write: str = "{:.0f}") -> None:
+def mark_ticks(axis: "Axis", places: Iterable[float], write: str = "{:.0f}") -> None:
     """Set the ticks of an axis to the given values, with labels in a format.
 
     ``write`` is the format, such as ``{:.3g}``.
     """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: write.format(x)))
     axis.set_minor_locator(NullLocator())
 
 
-def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
+def powers_of_two(axes: "Axes", values: Iterable[float], columns: int) -> None:
     """Make the x axis logarithmic with ticks at powers of 2.
 
     Parameters
@@ -551,7 +553,7 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
     axes.set_xlim(2.0 ** (low - margin), 2.0 ** (high + margin))
 
 
-def room_right(axes: Axes, share: float) -> None:
+def room_right(axes: "Axes", share: float) -> None:
     """Extend a logarithmic x axis: the given share at the right is free for text.
 
     ``share`` is a part of the extended axis, below 1.
@@ -570,7 +572,7 @@ def decimal_power(value: float, _: object = None) -> str:
 
 
 def logarithmic(
-    axes: Axes,
+    axes: "Axes",
     low: float | None = None,
     high: float | None = None,
     *,
@@ -580,6 +582,8 @@ def logarithmic(
 
     ``low`` and ``high`` are the ends of the axis; None: as the data need.
     """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     name, axis = ("x", axes.xaxis) if x else ("y", axes.yaxis)
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(LogLocator(numticks=5))
@@ -587,13 +591,15 @@ def logarithmic(
     axis.set_minor_locator(NullLocator())
 
 
-def few_ticks(axis: Axis) -> None:
+def few_ticks(axis: "Axis") -> None:
     """Give an axis at most five ticks, at round numbers."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y, 9):g}"))
 
 
-def percent(axes: Axes) -> None:
+def percent(axes: "Axes") -> None:
     """Scale the y axis for shares from 0 to 1, with tick labels in per cent."""
     axes.set_ylim(-0.03, 1.05)
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)

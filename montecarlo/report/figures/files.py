@@ -12,15 +12,13 @@ from contextlib import suppress
 from html import escape
 from typing import NamedTuple
 
-from matplotlib.colors import to_hex
-from matplotlib.font_manager import findSystemFonts, fontManager
 from pandas import DataFrame
 
 from montecarlo.errors import InputError
 from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Text, house_style
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
-from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
+from montecarlo.report.figures.palette import DARK, LIGHT, PAGE, hex_of
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import Language
 
@@ -82,7 +80,7 @@ def _to_drawing(
     ``ground`` is the colour, ``dark`` whether there are colours for dark pages.
     """
     parts = (part for block in layout.blocks for part in block.parts)
-    colours = sorted({to_hex(part.colour) for part in parts})
+    colours = sorted({hex_of(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
     return Drawing(compact(svg, colours, dark=dark), layout)
 
@@ -175,6 +173,8 @@ def drawn_fonts(language: Language) -> list[str]:
     """
     if language.code not in FONTS:
         return []
+    from matplotlib.font_manager import fontManager
+
     wanted = FONTS[language.code].split(",")
     for look_again in (False, True):
         if look_again:
@@ -191,6 +191,8 @@ def drawn_fonts(language: Language) -> list[str]:
 
 def _read_new_fonts() -> None:
     """Tell matplotlib about fonts that were installed after it listed all fonts."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
     listed = {font.fname for font in fontManager.ttflist}
     for path in sorted({*findSystemFonts()} - listed):
         with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
@@ -224,7 +226,7 @@ def _text_element(line: Text) -> str:
         text = escape(run.text, quote=False)
         pieces.append(f"<tspan{style}>{text}</tspan>" if style else text)
     anchor = "" if line.anchor == "start" else f' text-anchor="{line.anchor}"'
-    look = f"t{to_hex(line.colour)[1:]}" + (" b-" if line.bold else "")
+    look = f"t{hex_of(line.colour)[1:]}" + (" b-" if line.bold else "")
     place = f'class="{look}" x="{_rounded(line.x)}" y="{_rounded(line.y)}"{anchor}'
     return f"<text {place}>{''.join(pieces)}</text>"
 

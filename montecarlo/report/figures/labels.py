@@ -11,8 +11,6 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from matplotlib.font_manager import FontProperties, findfont, get_font
-
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -197,6 +195,8 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
         return 1.0
     if unicodedata.combining(sign):
         return 0.0
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
     wanted = FontProperties(family=FONT, weight="bold" if bold else "normal")
     wanted.set_style("oblique" if italic else "normal")
     font = get_font(findfont(wanted))

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from matplotlib.colors import get_named_colors_mapping
-
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.training import ARMS
 from montecarlo.report.figures.labels import Label, message
@@ -61,6 +59,7 @@ LIGHT, DARK = ({name: pair[n] for name, pair in _COLOURS.items()} for n in (0, 1
 #: For paper.  INK is not pure black, since matplotlib omits that from an SVG as the
 #: default.
 PRINT = LIGHT | {INK: "#010101", MUTED: "#505050", GRID: "#cccccc"}
+_registered = dict(LIGHT)
 THEMES: dict[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 
@@ -70,12 +69,20 @@ def register_colours(theme: str) -> None:
     They stay registered, since a figure of `montecarlo.figure` is drawn only when its
     user saves it.
     """
+    from matplotlib.colors import get_named_colors_mapping
+
     known = get_named_colors_mapping()
     for name, colour in THEMES[theme].items():
-        known[name] = colour
+        known[name] = _registered[name] = colour
 
 
-register_colours("light")
+def hex_of(colour: str) -> str:
+    """Return a colour such as "mc:ink" as ``#rrggbb``.
+
+    In the theme that was registered last, the light one if none was.
+    """
+    return _registered[colour]
+
 
 #: Colours and marks of series, in order; no two series of a figure share a mark.
 SERIES_COLOURS, MARKERS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dv<>phX*P"

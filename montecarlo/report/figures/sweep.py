@@ -102,16 +102,16 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     parts = [(str(quantity), str(part), rows) for (quantity, part), rows in groups]
     columns = min(2, len(parts))
     lines = -(-len(parts) // columns)
-    keys = [
-        Line2D([], [], linestyle="none", label=label, **look.mark)
-        for label, look in looks.items()
-        if names
-    ]
-    if frame["reference"].notna().any():
-        keys.append(Line2D([], [], color=MUTED, label="exact"))
-    in_a_line = 2 if len(names) > 1 else 3
-    room = 0.24 * -(-len(keys) // in_a_line)  # for the legend
     with draw.house_style():
+        keys = [
+            Line2D([], [], linestyle="none", label=label, **look.mark)
+            for label, look in looks.items()
+            if names
+        ]
+        if frame["reference"].notna().any():
+            keys.append(Line2D([], [], color=MUTED, label="exact"))
+        in_a_line = 2 if len(names) > 1 else 3
+        room = 0.24 * -(-len(keys) // in_a_line)  # for the legend
         size = (6.0, 2.7 * lines + 0.35 + room)
         drawn = Picture(figsize=size, layout="constrained")
         panels = drawn.subplots(lines, columns, squeeze=False).ravel()

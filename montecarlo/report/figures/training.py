@@ -1,9 +1,9 @@
 """The figure of training: steps to learn against d_k."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.claims.training import STEPS as MOST_STEPS
@@ -24,6 +24,9 @@ from montecarlo.report.figures.specs import (
     FigureSpec,
     pick_two,
 )
+
+if TYPE_CHECKING:  # slow to import
+    from matplotlib.axes import Axes
 
 OPTIMISERS = {
     "sgd": Label(message("Plain gradient descent")),
@@ -106,7 +109,7 @@ def _is_answered(rows: DataFrame) -> bool:
 
 
 def _plot_steps(
-    axes: Axes, rows: DataFrame, look: Look, lane: int
+    axes: "Axes", rows: DataFrame, look: Look, lane: int
 ) -> tuple[float, float]:
     """Draw the median steps of an arm with intervals; return (y, x) of the last mark.
 

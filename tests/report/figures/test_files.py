@@ -6,9 +6,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib import font_manager
 
 from montecarlo.errors import InputError
-from montecarlo.report.figures import FIGURES, files
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import (
     draw_files,
     drawn_fonts,
@@ -199,8 +200,8 @@ class FontList:
 
 def test_a_missing_font_is_named(monkeypatch):
     """Japanese is not drawn with boxes: one line says what to install."""
-    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
-    monkeypatch.setattr(files, "findSystemFonts", lambda: ["broken.ttf"])
+    monkeypatch.setattr(font_manager, "fontManager", FontList("DejaVu Sans"))
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: ["broken.ttf"])
     with pytest.raises(InputError, match="fonts-noto-cjk"):
         drawn_fonts(read_language("ja"))
     assert drawn_fonts(read_language("de")) == []
@@ -218,8 +219,8 @@ def test_chinese_and_japanese_are_drawn_in_fonts_of_their_own(results, kind):
 
 def test_a_font_that_was_just_installed_is_found(monkeypatch):
     """Although matplotlib's own list is older."""
-    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
+    monkeypatch.setattr(font_manager, "fontManager", FontList("DejaVu Sans"))
     monkeypatch.setattr(
-        files, "findSystemFonts", lambda: ["broken.ttf", "IPAexGothic.ttf"]
+        font_manager, "findSystemFonts", lambda: ["broken.ttf", "IPAexGothic.ttf"]
     )
     assert drawn_fonts(read_language("ja")) == ["IPAexGothic"]
