@@ -43,6 +43,7 @@ def test_commands_are_listed_with_a_line_each(capsys):
         ("judge --list", "--list must stand alone"),
         ("report --row x", "It is one of measure"),
         ("measure --quantity entropy --keys 1", " keys must"),
+        ("measure --quantity n_keys", "; got 'n_keys'."),
         ("--list divisors --seed 3", "--seed"),
     ],
 )
