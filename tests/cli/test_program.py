@@ -70,6 +70,14 @@ def test_the_report_has_a_program_of_its_own():
     assert done.stderr.startswith("montecarlo report: error: option must be listed")
 
 
+@pytest.mark.parametrize("program", ["montecarlo", "montecarlo.report"])
+def test_interrupted_imports_end_quietly(program, tmp_path):
+    """Ctrl-C before there is a command: its status, and no traceback."""
+    (tmp_path / "shlex.py").write_text("raise KeyboardInterrupt\n")
+    done = run_python("-m", program, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_library_is_there_and_the_package_light():
     """Names of the library are functions, imported when they are asked for."""
     code = (
