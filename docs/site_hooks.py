@@ -229,11 +229,17 @@ def write_lists(_: Path) -> Iterator[str]:
 
 
 def write_gallery(_: Path) -> Iterator[str]:
-    """Yield small pictures of all figures, then each with its caption and its line."""
+    """Yield small pictures of all figures, then each with its caption and its line.
+
+    What the captions end with is about all figures, and stands before them.
+    """
     captions = (DRAWN / "captions.en.md").read_text(encoding="utf-8")
-    sections = re.split(r"^## ", captions, flags=re.MULTILINE)[1:]
+    *sections, last = re.split(r"^## ", captions, flags=re.MULTILINE)[1:]
+    *parts, of_all = last.split("\n\n", 3)  # name, picture and caption of the last
+    sections.append("\n\n".join(parts))
     told_of = {name: told for name, _, told in (s.partition("\n") for s in sections)}
     headings = {name: EVERY_FIGURE[name].shows for name in told_of}
+    yield f"{of_all}\n"
     yield '<div class="pictures">'
     for name, shows in headings.items():
         (file,) = re.findall(rf"\(({name}\.[^)]*)\)", told_of[name])

@@ -203,6 +203,7 @@ def test_gallery_shows_every_figure():
     from montecarlo.report.figures import FIGURES  # noqa: PLC0415
 
     text = (Path(SITE) / "gallery.html").read_text(encoding="utf-8")
+    assert text.index("replicates of each sampled point") < text.index('"pictures"')
     for name in FIGURES:
         assert text.count(f'src="gallery/{name}.') == 2, name  # small, then large
         assert f"--only {name}" in re.sub(r"<[^>]+>", "", text), name
