@@ -130,6 +130,8 @@ def read_notebook(path: Path) -> Iterator[tuple[str, str | bytes]]:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:  # noqa: ANN401
     """Fill in what is generated, and point links at pages of the site."""
     report = ROOT / config.extra["report"]
+    if page.file.src_uri == "commands.md":  # an option leads to what says what it is
+        page.meta["search"] = {"boost": 3}
 
     def generate(mark: re.Match[str]) -> str:
         if mark[1] == "python":
