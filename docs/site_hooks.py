@@ -130,6 +130,8 @@ def read_notebook(path: Path) -> Iterator[tuple[str, str | bytes]]:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:  # noqa: ANN401
     """Fill in what is generated, and point links at pages of the site."""
     report = ROOT / config.extra["report"]
+    if page.file.src_uri == "commands.md":  # an option leads to what says what it is
+        page.meta["search"] = {"boost": 3}
 
     def generate(mark: re.Match[str]) -> str:
         if mark[1] == "python":
@@ -229,11 +231,17 @@ def write_lists(_: Path) -> Iterator[str]:
 
 
 def write_gallery(_: Path) -> Iterator[str]:
-    """Yield small pictures of all figures, then each with its caption and its line."""
+    """Yield small pictures of all figures, then each with its caption and its line.
+
+    What the captions end with is about all figures, and stands before them.
+    """
     captions = (DRAWN / "captions.en.md").read_text(encoding="utf-8")
-    sections = re.split(r"^## ", captions, flags=re.MULTILINE)[1:]
+    *sections, last = re.split(r"^## ", captions, flags=re.MULTILINE)[1:]
+    *parts, of_all = last.split("\n\n", 3)  # name, picture and caption of the last
+    sections.append("\n\n".join(parts))
     told_of = {name: told for name, _, told in (s.partition("\n") for s in sections)}
     headings = {name: EVERY_FIGURE[name].shows for name in told_of}
+    yield f"{of_all}\n"
     yield '<div class="pictures">'
     for name, shows in headings.items():
         (file,) = re.findall(rf"\(({name}\.[^)]*)\)", told_of[name])

@@ -3,12 +3,15 @@
 import sys
 from collections.abc import Sequence
 
-import montecarlo
-from montecarlo.cli.command_line import COMMANDS, purpose_of
-from montecarlo.cli.exits import DONE, INPUT_ERROR, print_error, run
-from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import look_up
-from montecarlo.printing import prepare_streams, print_lines
+try:
+    import montecarlo
+    from montecarlo.cli.command_line import COMMANDS, purpose_of
+    from montecarlo.cli.exits import DONE, INPUT_ERROR, print_error, run
+    from montecarlo.errors import InputError, UnfinishedError
+    from montecarlo.names import look_up
+    from montecarlo.printing import prepare_streams, print_lines
+except KeyboardInterrupt:  # in the first tenths of a second: no traceback
+    sys.exit(130)
 
 #: Options that may be given instead of a command.
 OPTIONS = ("--help", "--list", "--version")
@@ -22,8 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     `INPUT_ERROR`.  Errors are printed, not raised.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    prepare_streams()
     try:
+        prepare_streams()
         if not arguments:
             print_lines(list_commands(), sys.stderr)
             return INPUT_ERROR
@@ -35,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
-    except (InputError, UnfinishedError) as error:
+        return run("", arguments) if name == "--list" else run(name, rest)
+    except (InputError, UnfinishedError, KeyboardInterrupt) as error:
         return print_error("", error)
-    return run("", arguments) if name == "--list" else run(name, rest)
 
 
 def list_commands() -> str:

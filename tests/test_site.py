@@ -161,17 +161,19 @@ def test_reference_is_that_of_the_signature(name):
     }
 
 
-def test_the_search_finds_what_is_written(opened):
-    """Typed into the field, a word leads to a page; without another host."""
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [("unit of independence", "judging.html"), ("--exact", "commands.html")],
+)
+def test_the_search_finds_what_is_written(typed, wanted, opened):
+    """Words, or an option, lead from the field to a page; without another host."""
     page, elsewhere = opened("index")
     page.set_viewport_size({"width": 1280, "height": 900})
     field = page.get_by_role("textbox", name="Search")
     field.click()
-    field.press_sequentially("unit of independence")
-    results = page.locator(".md-search-result__item a")
-    results.first.wait_for(state="attached", timeout=120_000)
-    found = [one.get_attribute("href") for one in results.all()]
-    assert any("judging.html" in address for address in found)
+    field.press_sequentially(typed)
+    results = page.locator(f'.md-search-result__item a[href*="{wanted}"]')
+    results.first.wait_for(state="attached", timeout=30_000)
     assert not elsewhere
 
 
@@ -203,6 +205,7 @@ def test_gallery_shows_every_figure():
     from montecarlo.report.figures import FIGURES  # noqa: PLC0415
 
     text = (Path(SITE) / "gallery.html").read_text(encoding="utf-8")
+    assert text.index("replicates of each sampled point") < text.index('"pictures"')
     for name in FIGURES:
         assert text.count(f'src="gallery/{name}.') == 2, name  # small, then large
         assert f"--only {name}" in re.sub(r"<[^>]+>", "", text), name

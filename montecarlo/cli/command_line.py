@@ -104,7 +104,7 @@ class MeasureOptions:
     d_k: int = first("dimension of queries and keys", 64)
     keys: int | None = first("keys per row; omit for quantities of pairs")
     divisor: str = first(
-        "none, sqrt, 13.5, 'd_k/8', 'd_k^0.6'; a ratio of some: none/sqrt", "sqrt"
+        "none, sqrt, 13.5, d_k/8, 'd_k^0.6'; a ratio of some: none/sqrt", "sqrt"
     )
     distribution: str = first(
         "of entries of q and k, or a pair 'gaussian(std=2) * laplace'", "gaussian"

@@ -51,7 +51,7 @@ def _divisors() -> Rows:
     yield from ((one.name, one.text) for one in DIVISORS.values())
     yield "13.5", "a number"
     yield "2*d_k^0.6", "a factor times powers of d_k, n and ln(n)"
-    yield "sqrt(d_k*ln(n))", "a root; in a shell, quote a formula with brackets"
+    yield "sqrt(d_k*ln(n))", "a root; in a shell, quote what has brackets, * or ^"
     yield "none/sqrt", "the ratio of a quantity under two divisors, from the same draws"
     yield "(d_k/8)", "a fraction, in brackets"
 

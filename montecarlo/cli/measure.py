@@ -97,10 +97,9 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
 
         codes = require_names("lang", options.lang or ["en"], LANGUAGES)
         languages = [read_language(code) for code in codes]
-    by_row = options.row is not None
-    if by_row and any(word.partition("=")[0] == "--seed" for word in argv):
+    if options.row and any(word.partition("=")[0] == "--seed" for word in argv):
         raise InputError("--row must stand without --seed: its report has one")
-    result = _measure_row(options) if by_row else _measure_options(options, argv)
+    result = _measure_row(options) if options.row else _measure_options(options, argv)
     if languages:
         quoted = (quote(result.measured, one, result.command) for one in languages)
         print_lines("\n\n".join(quoted))
@@ -162,8 +161,9 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
     parts = {name: getattr(options, name) for name in KEY_FIELDS}
     try:
         requested = request_row(options.d_k, options.keys, {**options.names, **parts})
-    except InputError as error:  # names the option
-        raise InputError(str(error).replace("n_keys", "keys")) from None
+    except InputError as error:  # names the option; what was typed stays
+        told, got, typed = str(error).partition("got ")
+        raise InputError(told.replace("n_keys", "keys") + got + typed) from None
     if options.exact:
         exact = exact_row(requested)
         if exact is None:

@@ -125,16 +125,16 @@ def _render_erratum(contents: Contents, language: Language, erratum: Erratum) ->
 def select_figures(findings: Findings) -> list[str]:
     """Return the ids of the figures that a report has.
 
-    Such as ``["cases", "texts", "attention", ...]``.  A report of selected claims has
-    the figures of their topics, and not the figure that counts verdicts by text.
+    Such as ``["cases", "texts", "attention", ...]``.  A report of selected claims, or
+    of a user's, has the figures of their topics: of selected ones not the figure that
+    counts verdicts by text, of a user's not the one of weights as drawn.
     """
-    if findings.own:
-        return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
-    if not findings.is_selection:
+    if not (findings.own or findings.is_selection):
         return [CASES.id, *FIGURES]
     shown = {None, *(claim.topic for claim in findings.claims)}
+    unshown = ATTENTION.id if findings.own else TEXTS.id
     names = (n for n, spec in FIGURES.items() if spec.section in shown)
-    return [CASES.id, *(name for name in names if name != TEXTS.id)]
+    return [CASES.id, *(name for name in names if name != unshown)]
 
 
 #: Function that draws a figure: (format, code of the language) -> content of the file.

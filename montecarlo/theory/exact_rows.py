@@ -13,6 +13,7 @@ table docs/exact-values.csv.
 
 import math
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -48,6 +49,13 @@ MOST_KEYS = 2**20
 LEAST_STD = 1e-6
 #: Largest mean of the one biased score, limited by the range of exponentials.
 MOST_BIAS = 4096.0
+
+
+class _Expected(dict[str, Reference]):
+    """Expectations by quantity; the `KeyError` for an unknown one lists the known."""
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise KeyError(f"quantity must be one of {', '.join(self)}, got {show(name)}")
 
 
 def expected_row(  # noqa: PLR0913 - each one describes the row
@@ -143,7 +151,7 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     expectations = mean_over_mask(expect, single_key, n_keys, rows)
     names = BIASED_NAMES if bias else ROW_NAMES
     values, errors = expectations.values.tolist(), expectations.errors.tolist()
-    return dict(zip(names, map(Reference, values, errors), strict=True))
+    return _Expected(zip(names, map(Reference, values, errors), strict=True))
 
 
 def largest_weight_share(

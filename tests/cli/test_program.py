@@ -43,6 +43,7 @@ def test_commands_are_listed_with_a_line_each(capsys):
         ("judge --list", "--list must stand alone"),
         ("report --row x", "It is one of measure"),
         ("measure --quantity entropy --keys 1", " keys must"),
+        ("measure --quantity n_keys", "; got 'n_keys'."),
         ("--list divisors --seed 3", "--seed"),
     ],
 )
@@ -67,6 +68,14 @@ def test_the_report_has_a_program_of_its_own():
     done = run_python("-m", "montecarlo.report", "--langg", "de")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("montecarlo report: error: option must be listed")
+
+
+@pytest.mark.parametrize("program", ["montecarlo", "montecarlo.report"])
+def test_interrupted_imports_end_quietly(program, tmp_path):
+    """Ctrl-C before there is a command: its status, and no traceback."""
+    (tmp_path / "shlex.py").write_text("raise KeyboardInterrupt\n")
+    done = run_python("-m", program, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_library_is_there_and_the_package_light():

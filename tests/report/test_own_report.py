@@ -4,6 +4,7 @@ import pytest
 
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
+from montecarlo.report.making import select_figures
 from tests.report.conftest import CODES, words
 
 
@@ -76,6 +77,8 @@ def test_figures_are_those_that_there_are_data_for(own_report):
     shown = [e.get("id") for e in page.root.iter("figure")]
     assert {f"figure-{name}" for name in own_report.contents.figures} == set(shown)
     assert len(set(shown)) == len(shown) > 4
+    first = own_report.results.only(own_report.catalogue.only(("scaled-variance-one",)))
+    assert select_figures(first) == ["cases", "variance"]  # a page has no other
 
 
 def test_own_claims_have_a_picture(own_report):

@@ -110,6 +110,8 @@ def test_no_bias_is_the_row_without_one(n_keys, std):
     for name, value in zip(BIASED_NAMES[:-1], biased.values, strict=False):
         assert value == pytest.approx(usual[name].value, rel=1e-12)
     assert biased.values[-1] == pytest.approx(1 / n_keys, rel=1e-12)
+    with pytest.raises(KeyError, match="weight_max, got 'entropies'"):
+        assert usual["entropies"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from montecarlo.report.content.curves import CURVE_FILES
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from tests.report.conftest import EVIDENCE, EVIDENCE_PAGES, words
@@ -20,7 +21,7 @@ MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
 #: A script, most of which are the explorer and its table, of 11 kB each.
 MOST_SCRIPT = 25_000
 PICTURE = "data:image/svg+xml,"
-DATA_FILES = {"measurements.csv", "curves/", "claims.json", "run.json", OWN_FILE}
+DATA_FILES = {"measurements.csv", *CURVE_FILES, "claims.json", "run.json", OWN_FILE}
 
 
 def name_of(element):
