@@ -6,21 +6,17 @@ message calls it.
 """
 
 import difflib
-import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from montecarlo.errors import InputError, show
 
 Entry = TypeVar("Entry")
-Result = TypeVar("Result")
-Parameters = ParamSpec("Parameters")
 #: The name of the distribution package; `montecarlo` on PyPI is another project.
 PROJECT = "montecarlo-attention"
 #: Messages show a list of names in full up to this number of characters.
@@ -55,24 +51,6 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'NAME'?" with the most similar known name, or ""."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def hint_names(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function whose error for an unknown keyword suggests a parameter.
-
-    The `TypeError` is worded as Python's, with the most similar name at the end.
-    """
-    known = inspect.signature(function).parameters
-
-    @wraps(function)
-    def call(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
-        for name in named:
-            if name not in known:
-                what = f"{function.__name__}() got an unexpected keyword argument"
-                raise TypeError(f"{what} {name!r}.{suggest(name, known)}")
-        return function(*given, **named)
-
-    return call
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:

@@ -48,7 +48,6 @@ from montecarlo.names import (
     MOST_SEED,
     MOST_SIZE,
     NONE,
-    hint_names,
     look_up,
     require_executor,
     require_flag,
@@ -94,7 +93,6 @@ MOST_POINTS = 4096
 OneOrMore = str | Sequence[str]
 
 
-@hint_names
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     distribution_q: str = "gaussian",
     distribution_k: str | None = None,
@@ -267,7 +265,9 @@ def request_rows(
     names = [columns[name] for name in _POINT_NAMES]
     points = math.prod(map(len, names)) * len(sizes)
     if points > MOST_POINTS:
-        raise InputError(f"grid must have at most {MOST_POINTS} points, got {points}")
+        raise InputError(
+            f"names and sizes must make at most {MOST_POINTS} points, got {points}"
+        )
     quantities = dict.fromkeys(
         look_up("sampled quantity", one, QUANTITIES).name for one in columns["quantity"]
     )
@@ -515,7 +515,6 @@ def _measurement(point: DesignPoint, key: RowKey, *numbers: float) -> Measuremen
     return Measurement(*columns)
 
 
-@hint_names
 def grid(  # noqa: PLR0913 - as `measure`
     distribution_q: OneOrMore = "gaussian",
     distribution_k: OneOrMore | None = None,
