@@ -4,7 +4,6 @@ In all functions ``name`` is what error messages call the file.
 """
 
 import os
-import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -108,11 +107,6 @@ def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
             f"{name} must have at most {MOST_TOML_BYTES} bytes, got {len(content)}"
         )
     try:
-        text = content if isinstance(content, str) else content.decode()
-        return tomllib.loads(f"{text}\n")  # so that every error names its line
+        return tomllib.loads(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError) as error:
-        reason = str(error)
-        if place := re.match(r"Cannot overwrite a value \(at line (\d+)", reason):
-            line = text.split("\n")[int(place[1]) - 1].strip()
-            reason = f"a key for the second time in line {place[1]}: {line}"
-        raise InputError(f"{name} must be TOML, got: {reason}") from None
+        raise InputError(f"{name} must be TOML, got: {error}") from None
