@@ -9,7 +9,6 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_LISTED, look_up
-from montecarlo.sampling.distributions import OF_SCIPY
 
 
 @pytest.mark.parametrize(
@@ -17,7 +16,6 @@ from montecarlo.sampling.distributions import OF_SCIPY
     [
         ("quantity", QUANTITIES),
         ("quantity of d_k=4", QUANTITIES),
-        ("distribution after 'scipy.'", OF_SCIPY),
         ("claim", {claim.id: claim for claim in read_catalogue().claim}),
     ],
 )
