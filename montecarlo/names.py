@@ -165,7 +165,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     Otherwise `InputError`, which calls the value ``name``.
     """
     number = None
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Integral):
         number = int(value)
     if number is None or number < least:
         raise InputError(
@@ -201,7 +201,7 @@ def require_number(
     ``name``.
     """
     number = math.nan
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             number = float(value)
     if least <= number <= most and (ends or least < number < most):
