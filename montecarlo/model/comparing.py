@@ -22,13 +22,10 @@ from montecarlo.model.arrays import (
     ADDED,
     AXES,
     EVIDENCE,
-    OF_KEY_HEADS,
-    OF_KEYS,
     UNSEEN,
     Head,
     Model,
     Rows,
-    SequenceArrays,
 )
 from montecarlo.model.captured import ONE_KEY, Captured
 from montecarlo.model.checking import Source, open_source
@@ -273,8 +270,7 @@ def compare(
         left_out.append(f"of {n_rows} rows of {n_queries}")
     results, drift = list[LayerComparison](), 0.0
     for place, layer in enumerate(sorted(theirs)):
-        mine, other = _without_sinks(ours[layer], theirs[layer])
-        one = LayerComparison(mine, other, n_rows, rtol, drift)
+        one = LayerComparison(ours[layer], theirs[layer], n_rows, rtol, drift)
         one.compare(causes.ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
         drift = one.grown
@@ -354,39 +350,6 @@ def _open_layers(
             scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
             found[layer] = LayerSide(name, layer, model, scale)
     return found
-
-
-def _without_sinks(ours: LayerSide, theirs: LayerSide) -> list[LayerSide]:
-    """Return both sides, port first, without keys that are sinks.
-
-    With as many keys on both sides, both must have one.
-    """
-    sides, counts = [ours, theirs], (ours.model.most_tokens, theirs.model.most_tokens)
-    models = [
-        replace(one.model, sequences=tuple(map(_without_sink, one.model.sequences)))
-        for one in sides
-    ]
-    if len({*counts}) == 1 < len({one.most_tokens for one in models}):
-        return sides
-    return [replace(one, model=m) for one, m in zip(sides, models, strict=True)]
-
-
-def _without_sink(one: SequenceArrays) -> SequenceArrays:
-    """Return arrays without a sink: a first or last key of zeros, and its value.
-
-    Nothing is left out without such a key, or with no more keys than queries.
-    """
-    for place, kept in ((0, slice(1, None)), (-1, slice(-1))):
-        of_keys = {n: each for n, each in one.layers.items() if n in OF_KEY_HEADS}
-        has_more = of_keys["k"][0].shape[1] > one.layers["q"][0].shape[1]
-        if has_more and not any(
-            x[:, place].any() for each in of_keys.values() for x in each
-        ):
-            cut = {n: [x[:, kept] for x in each] for n, each in of_keys.items()}
-            for name in {*OF_KEYS} & {*one.layers}:
-                cut[name] = [x[..., kept] for x in one.layers[name]]
-            one = one._replace(layers={**one.layers, **cut})
-    return one
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:

@@ -339,17 +339,6 @@ def prefixed(size: Size, n: int = 4) -> np.ndarray:
     return causal(size) & (np.arange(size.tokens) >= n)
 
 
-def pad_sink(arrays, size):
-    """Write a sink as one more key and value of zeros, with its logit in the mask."""
-    added = arrays.get("added", arrays.get("weights"))
-    sink = np.linspace(0.5, 2.0, size.heads)[:, None]
-    if "weights" in arrays:
-        sink = 1.0 - added.sum(axis=-1)
-    padded = {n: np.insert(arrays[n], 0, 0.0, axis=-2) for n in "kv" if n in arrays}
-    name = "weights" if "weights" in arrays else "added"
-    return arrays | padded | {name: np.insert(added, 0, sink, axis=-1)}
-
-
 def rotated(*before: Change, **more: Any) -> Options:
     """Return options of rotary embeddings after other changes of queries and keys."""
     return always(before=[*before, turned(**({"base": 1e4} | more))])
@@ -628,13 +617,6 @@ THREADS = {
         )
         for name, (options, port, said) in OTHERS.items()
     },
-    "sink in a zero key": Thread(
-        with_sink,
-        always(times=2),
-        ("counts its sink twice",),
-        None,
-        change_reference=pad_sink,
-    ),
     "another sequence's keys": Thread(
         always(),
         always(),
