@@ -390,7 +390,7 @@ class LayerComparison:
                 for side in self.sides:
                     side.read(sequence)
                 self._require_shape()
-                self._compare_vectors(sequence, roundings)
+                self._compare_vectors(roundings)
                 self._compare_heads(sequence)
             same_scores = bool(self.alike) and all(self.alike)
             if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
@@ -451,7 +451,7 @@ class LayerComparison:
         sizes = (tokens, n_keys), (n_tokens, wanted)
         _require_same(f"tokens: numbers of queries and keys{where}", *sizes)
 
-    def _compare_vectors(self, sequence: int, roundings: float) -> None:
+    def _compare_vectors(self, roundings: float) -> None:
         """Compare queries, keys and values, and update the rounding error."""
         ours, theirs = self.port.vectors, self.reference.vectors
         by_format = roundings * max(self.port.rounding, self.reference.rounding)
@@ -474,7 +474,7 @@ class LayerComparison:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
                 first = self.port.n_keys - len(port[0])
-                found = self._find_misplaced(sequence, name, port, reference)
+                found = self._find_misplaced(name, port, reference)
                 found = found or causes.explain_vectors(
                     name, port, reference, allowed, first
                 )
@@ -489,17 +489,15 @@ class LayerComparison:
         self.grown = max(self.grown, self.off)
 
     def _find_misplaced(
-        self, sequence: int, name: str, port: Array, reference: Array
+        self, name: str, port: Array, reference: Array
     ) -> tuple[causes.Cause, ...]:
         """Return which vectors of the reference heads of the port have; () if none.
 
         Heads that are the same, as of keys that were repeated, have one number.
         """
-        theirs = self.reference
         known = {
-            f"{which} {head}" + f" of sequence {n}" * (n != sequence): one
-            for n in sorted(range(self.n_sequences), key=lambda n: n != sequence)
-            for which, heads in theirs.model.read_vectors(theirs.layer, n).items()
+            f"{which} {head}": one
+            for which, heads in self.reference.vectors.items()
             for head, one in enumerate(distinct_heads(heads)[0])
         }
         found, own = (

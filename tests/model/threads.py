@@ -617,13 +617,6 @@ THREADS = {
         )
         for name, (options, port, said) in OTHERS.items()
     },
-    "another sequence's keys": Thread(
-        always(),
-        always(),
-        ("has in place of k, by head, the reference's k 0 of sequence 1",),
-        None,
-        change=lambda arrays, size: arrays | {"k": arrays["k"][::-1]},
-    ),
     "tinygrad PR 4985: overflow in float16": Thread(
         plain,
         always(),
