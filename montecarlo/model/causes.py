@@ -989,25 +989,6 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
 
-def _finite_mask(pair: HeadPair) -> Iterator[Cause]:
-    """Yield a number in logits of hidden keys that hides too little."""
-    ours, theirs = pair.seen
-    shown = ours & ~theirs
-    both = np.where(ours & theirs, pair.ours, 0.0)
-    if not shown.any() or not both.any(axis=1).all():
-        return
-    for does, base, start in (
-        ("adds {port:.4g} to", pair.full, pair.full),
-        ("replaces by {port:.4g} the", pair.plain, np.zeros(1)),
-    ):
-        change = np.where(both > 0.0, _logs(pair.ours) - base, 0.0)
-        constant = (both * change).sum(axis=1) / both.sum(axis=1)
-        number = float(np.median((_logs(pair.ours) - constant[:, None] - start)[shown]))
-        told = f"{does} logits of keys that the reference hides"
-        logits = np.where(shown, start + number, np.where(ours, base, -np.inf))
-        yield Cause("mask", told, _softmax(logits), 1, number, -math.inf)
-
-
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     """Return the masks of port and reference, in words."""
     rows = pair.port.rows
@@ -1218,7 +1199,6 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _sink,
     _cap,
     _softmax_order,
-    _finite_mask,
     _bias,
     _scale,
     _grouping,

@@ -27,7 +27,6 @@ NOT_BY_TORCH = (
     "onnx PR 7274, jax-js PR 180: key heads tiled",
     "ollama PR 13893: MLA by the absorbed width",
     "first key head for all",
-    "hidden by too little",
 )
 #: Options of what is seen in vectors, with weights or without.
 OF_VECTORS = {"before", "q_factor", "v_factor"}

@@ -158,7 +158,7 @@ def run(  # noqa: C901, PLR0915 - all that a port may get wrong
             logits = step(cap * np.tanh(step(logits / cap)))
         logits = step(logits + late)
         if not options.get("mask_after"):
-            logits = np.where(hidden, options.get("low", HIDDEN), logits)
+            logits = np.where(hidden, HIDDEN, logits)
         if cap and is_last:
             logits = step(cap * np.tanh(logits / cap))
         sink = np.reshape(options.get("sink", -np.inf), (-1, 1, 1))
@@ -461,11 +461,6 @@ OTHERS = {
         lambda s: {"hidden": prefixed(s)},
         lambda s: {"hidden": prefixed(s, 5)},
         "prefix of 5 keys where the reference has a causal mask with a prefix of 4",
-    ),
-    "hidden by too little": (
-        always(),
-        always(low=-3.0),
-        "replaces by -[23].* the logits of keys that the reference hides",
     ),
     "position bias transposed": (
         lambda s: {"bias": positions_bias(s), "hidden": np.zeros((1, 1), bool)},
