@@ -1001,7 +1001,7 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
         off = f"{abs(width - wanted)} too {'long' if width > wanted else 'short'}"
         return f"masks {width} keys back where the reference masks {wanted}: {off}"
     said = [
-        (name == "other" and _say_other_mask(rows, one))
+        (name == "other" and _say_offsets(rows, one))
         or say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
         for name, size, one in ((mine, width, ours), (other, wanted, theirs))
     ]
@@ -1010,24 +1010,16 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     return f"has {said[0]} where the reference has {said[1]}: {counts}"
 
 
-def _say_other_mask(rows: Rows, seen: Seen) -> str:
-    """Return a mask as a range of offsets, a prefix, or sequences; empty if it is none.
+def _say_offsets(rows: Rows, seen: Seen) -> str:
+    """Return a mask as a range of offsets, such as a window on both sides, in words.
 
-    A first row without keys may have even weights, and is left out.
+    Empty if it is none.  A first row without keys may have even weights, and is left
+    out.
     """
-    away, keys = rows.offsets, np.arange(seen.shape[1])
+    away = rows.offsets
     low, high = int(away[1:][seen[1:]].min()), int(away[1:][seen[1:]].max())
     if (seen == (low <= away) & (away <= high))[1:].all():
         return f"a mask of offsets {low} to {high} (key minus query)"
-    prefix = int(np.max(keys + 1, where=(seen & (away > 0)).any(axis=0), initial=0))
-    if prefix and (seen == (away <= 0) | (keys < prefix)).all():
-        return f"a causal mask with a prefix of {prefix} keys"
-    starts = [t for t in keys[1:] if not seen[rows.places >= t, :t].any()]
-    number = np.searchsorted(starts, keys, side="right")
-    inside = number[rows.places][:, None] == number
-    if starts and (seen == inside & ((away <= 0) | (high > 0))).all():
-        kind = "a causal mask" if high == 0 else "a mask"
-        return f"{kind} within sequences from {', '.join(map(str, [0, *starts[:8]]))}"
     return ""
 
 

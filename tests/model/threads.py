@@ -334,11 +334,6 @@ def within(size: Size) -> np.ndarray:
     return causal(size) | (number[:, None] != number)
 
 
-def prefixed(size: Size, n: int = 4) -> np.ndarray:
-    """Return which pairs are hidden where all rows see the first keys."""
-    return causal(size) & (np.arange(size.tokens) >= n)
-
-
 def rotated(*before: Change, **more: Any) -> Options:
     """Return options of rotary embeddings after other changes of queries and keys."""
     return always(before=[*before, turned(**({"base": 1e4} | more))])
@@ -455,12 +450,7 @@ OTHERS = {
     "segments missing": (
         lambda s: {"hidden": within(s)},
         plain,
-        "reference has a causal mask within sequences from 0, 5",
-    ),
-    "prefix too long": (
-        lambda s: {"hidden": prefixed(s)},
-        lambda s: {"hidden": prefixed(s, 5)},
-        "prefix of 5 keys where the reference has a causal mask with a prefix of 4",
+        "has zeros that are no common mask: 0 pairs more are hidden, [0-9]+ fewer",
     ),
     "position bias transposed": (
         lambda s: {"bias": positions_bias(s), "hidden": np.zeros((1, 1), bool)},
