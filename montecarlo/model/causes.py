@@ -153,23 +153,16 @@ def _norm(array: Array) -> float:
 
 
 def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
-    """Return in words how a factor goes with the position: by steps or a logarithm.
+    """Return in words how a factor goes with the position: where it steps, or a list.
 
-    ``factors`` and ``positions`` have the shape (n_positions,).  Where it is neither,
-    factors at a few positions are listed, such as ``2 at position 0, 3 at position 8``.
+    ``factors`` and ``positions`` have the shape (n_positions,).  Of more steps than
+    `MOST_STEPS`, some are listed: ``2 at position 0, 3 at position 8``.
     """
     steps, joint = [0], "from"
     for n, factor in enumerate(factors):
         if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
             steps.append(n)
     if len(steps) > MOST_STEPS:
-        x = np.log1p(positions)
-        for name, y in (("{}", factors), ("1 / ({})", 1.0 / factors)):
-            b, a = np.polyfit(x, y, 1)
-            if np.abs(a + b * x - y).max() < SAME_FACTOR * np.abs(y).max():
-                return name.format(
-                    f"{a:.3f} {'-' if b < 0.0 else '+'} {abs(b):.3g} ln(position + 1)"
-                )
         steps, joint = steps[:: -(-len(steps) // MOST_STEPS)], "at"
     return _say_steps(factors, positions, steps, joint)
 
@@ -1116,13 +1109,7 @@ def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
     share = weight / np.maximum(weight.sum(axis=1, keepdims=True), TINY)
     matrix = np.diag(weight.sum(axis=0)) - weight.T @ share
     bias = np.linalg.lstsq(matrix, moved.sum(axis=0) - share.T @ moved.sum(axis=1))[0]
-    other = np.abs(bias - bias[-offsets.min()]) > ALIKE
-    where = np.flatnonzero(other & weight.any(axis=0)) + offsets.min()
     told = "adds another bias by relative position"
-    runs = np.split(where, np.flatnonzero(np.diff(where) > 1) + 1)
-    ends = [f"{run[0]} to {run[-1]}" for run in runs if len(run)]
-    if 0 < len(ends) <= MOST_STEPS:
-        told += f", at offsets {', '.join(ends)} (key minus query)"
     made = _softmax(pair.logits + bias[places])
     yield Cause("bias", told, made, len(bias), is_free=True)
 

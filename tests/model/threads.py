@@ -465,7 +465,7 @@ OTHERS = {
     "logits by the logarithm of n": (
         always(),
         lambda s: {"q_factor": 1.0 + np.log1p(np.arange(s.tokens))[:, None]},
-        r"q by a factor by position: (1.0|0.99)\d* \+ 1 ln\(position \+ 1\)",
+        r"q by a factor by position: [01.]\S* at position 0, 2\.\d+ at position",
     ),
 }
 #: By name: a decoder whose port has another scale, and other faults.
