@@ -536,13 +536,7 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
         z, w = (way.complex_pairs(one) for one in (port, reference))
         steps = np.abs(np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0)))
         alike = int(np.argmax(steps > LEAST))
-        uneven = np.angle(turn[1:] * turn[:-1].conj()).std(axis=0).max()
-        told = f"{ROTATES}: another base or scaling of the rotation"
-        if uneven > UNEVEN:
-            told = (
-                f"{ROTATES}: by angles that do not grow evenly with the position, as "
-            )
-            told += "where positions or angles are computed in few bits"
+        told = f"{ROTATES}: another base, scaling or precision of the rotation"
         told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
         told += _say_band(turn, d)
         yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
@@ -575,8 +569,6 @@ def _say_positions(farther: Array, positions: Array) -> str:
     return f"{ROTATES}: as of other positions, farther on by {said}"
 
 
-#: Standard deviation between tokens from which on angles do not grow evenly, radians.
-UNEVEN = 0.1
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _rotary, _norms, _rotations)
 ROTATES = "rotates {name} otherwise"

@@ -10,10 +10,9 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo import compare
-from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.errors import InputError
 from montecarlo.model.captured import Captured
-from montecarlo.model.causes import ALL, Rotary, explain_vectors
+from montecarlo.model.causes import ALL, explain_vectors
 from montecarlo.model.comparing import RTOL
 from tests.model.threads import SIZES, THREADS, Size, causal, run, turn
 
@@ -302,18 +301,6 @@ def test_rotations_that_are_scaled_in_part_are_named():
         (cause,) = explain_vectors("q", near, reference, max(1e-4, 4.0 * off))
         said = f"the {side} turns slow pairs up to 8 times slower, as llama3 and YaRN"
         assert cause.text.endswith(f"{said} scale base 500000")
-
-
-def test_angles_in_few_bits_are_named():
-    """In bfloat16, whose eight bits hold no position above 256 exactly."""
-    way, x = Rotary(1e4, 32, "halves", 1, 32), np.ones((3, 20, 32))
-    angles = np.arange(600, 620)[:, None] * way.frequencies
-    port, reference = (
-        way.with_pairs(x, way.complex_pairs(x) * np.exp(1j * one))
-        for one in (NUMBER_FORMATS["bfloat16"].round(angles), angles)
-    )
-    (cause,) = explain_vectors("q", port, reference, 1e-4, 600)
-    assert cause.text.endswith("positions or angles are computed in few bits")
 
 
 @pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
