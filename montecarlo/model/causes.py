@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 from scipy.special import logsumexp
 
 from montecarlo.attention.softmax import Array
@@ -67,14 +66,10 @@ ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
 ROTARY_TOKENS = 16
 #: Relative difference of products below which two rotations are the same.
 SAME_ROTATION = 1e-9
-#: Largest relative standard error of a fitted base that is told, to two digits.
-RESOLVED = 0.01
 #: Relative difference of factors that are the same, and the most that are listed.
 SAME_FACTOR, MOST_STEPS = 0.01, 8
 #: Most offsets of a fitted bias by relative position.
 MOST_OFFSETS = 512
-#: Largest logarithm of a base.
-MOST_LOG_BASE = 50.0
 #: Relative difference of scores that are the same up to the last digits.
 SAME_SCORES = 1e-12
 Seen = NDArray[np.bool_]
@@ -427,8 +422,8 @@ def public_rotations(d: int) -> list[Rotary]:
 def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
-    Those of public models first, then with fitted bases.  As rotations keep lengths,
-    the best pair of embeddings has the largest product of unrotated vectors.
+    They are those of public models.  As rotations keep lengths, the best pair of
+    embeddings has the largest product of unrotated vectors.
     """
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
@@ -442,17 +437,11 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     largest = products.max()
     nearest = np.argwhere(products >= largest - SAME_ROTATION * abs(largest))
     mine, other = max(((ways[i], ways[j]) for i, j in nearest), key=_rank)
-    one, two, error = _refine(mine, other, port, reference, positions)
-    for digits in (6, 2):
-        made = mine.turn(other.turn(reference, positions, -1), positions)
-        base, other_base = (float(f"{x.base:.{digits}g}") for x in (mine, other))
-        said = mine.say(other, d, "port"), other.say(mine, d, "reference")
-        told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
-        told += "; or the port does twice" * math.isinf(other.base)
-        if error > RESOLVED and mine.base != other.base:
-            told = f"{ROTATES} (rotary embeddings): with another base"
-        yield Cause("", told, made, 2, base, other_base)
-        mine, other = one, two
+    said = mine.say(other, d, "port"), other.say(mine, d, "reference")
+    told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
+    told += "; or the port does twice" * math.isinf(other.base)
+    made = mine.turn(other.turn(reference, positions, -1), positions)
+    yield Cause("", told, made, 2, mine.base, other.base)
 
 
 def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
@@ -462,33 +451,6 @@ def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
     """
     usual = sum(one.over == one.width for one in both)
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
-
-
-def _refine(
-    mine: Rotary, other: Rotary, port: Array, reference: Array, positions: Array
-) -> tuple[Rotary, Rotary, float]:
-    """Return the rotary embeddings of both sides with bases fitted to first tokens.
-
-    Third, the largest relative standard error of these bases.
-    """
-    few, bases = slice(ROTARY_TOKENS), np.array([mine.base, other.base])
-    is_turned = np.isfinite(bases)  # the base of a side that is not moves nothing
-
-    def based(logs: Array) -> tuple[Rotary, Rotary]:
-        found = np.exp(np.clip(logs, 0.0, MOST_LOG_BASE))
-        first, second = np.where(is_turned, found, math.inf).tolist()
-        return mine._replace(base=first), other._replace(base=second)
-
-    def residual(logs: Array) -> Array:
-        both = zip(based(logs), (port, reference), strict=True)
-        made = [one.turn(x[:2, few], positions[few], -1).ravel() for one, x in both]
-        return made[0] - made[1]
-
-    fit = least_squares(residual, np.log(np.where(is_turned, bases, 1.0)))
-    variance = 2.0 * fit.cost / (fit.fun.size - 2)
-    jacobian = np.asarray(fit.jac)
-    errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
-    return (*based(fit.x), float(errors.max()))
 
 
 def _say_band(turn: NDArray[np.complex128], d: int) -> str:

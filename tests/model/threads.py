@@ -355,10 +355,6 @@ SCALES = {
 #: Rotary embeddings of a port beside those of its reference, and what is said.
 ROTATIONS = {
     "another base": ({"base": 5e5}, "with base 500000, the reference with base 10000"),
-    "a base of no public model": (
-        {"base": 2.5e4},
-        "with base 25000, the reference with base 10000",
-    ),
     "backwards": ({"sign": -1}, "backwards, the reference forwards"),
     "part of the entries": (
         {"part": 0.5},
@@ -386,6 +382,11 @@ OTHERS = {
         rotated(),
         always(before=[]),
         "not at all, the reference with base 10000",
+    ),
+    "a base of no public model": (
+        rotated(),
+        rotated(base=2.5e4),
+        "another base, scaling or precision of the rotation",
     ),
     "rotated twice": (
         rotated(),
