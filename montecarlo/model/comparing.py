@@ -48,8 +48,6 @@ MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
 #: Factor by which a layer may enlarge the rounding error of those before: measured, see
 #: `test_no_sound_port_is_accused`.
 GROWTH = 3.0
-#: Least numbers of queries and keys of a sequence.
-ONE = {"q": 1, "k": 1}
 #: Largest rounding error that is believed of captured numbers, that of bfloat16: few
 #: numbers may look as if they had fewer bits.
 BFLOAT16 = 2.0**-8
@@ -344,7 +342,7 @@ def _open_layers(
     elif isinstance(source, Mapping) and axes is None:
         axes = AXES
     found = {}
-    for model in open_source(source, axes, ONE, name):
+    for model in open_source(source, axes, name):
         for layer in model.layers:
             scale = passed.get(layer)
             scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
