@@ -33,7 +33,6 @@ from montecarlo.model.arrays import (
     make_model,
 )
 from montecarlo.model.expected import Caller
-from montecarlo.model.files import LAYERS
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_rows
 from montecarlo.model.scales import find_scales, scales_table
 from montecarlo.names import require_whole
@@ -366,7 +365,7 @@ class Captured:
         path : str or Path
             Ends in ``.npz``, or has no suffix and gets this one.
         layers : sequence of int, optional
-            Numbers of layers, which the file keeps; by default all.
+            Numbers of layers, which count from 0 in the file; by default all.
 
         Raises
         ------
@@ -386,8 +385,6 @@ class Captured:
                     f"written, {name} has several: name layers that are alike"
                 )
             joined[name] = np.stack([np.stack(list(each)) for each in found])
-        if layers is not None:
-            joined[LAYERS] = np.array(model.layers)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         write_file("path", Path(path).with_suffix(".npz"), content.getvalue())
