@@ -9,7 +9,7 @@ Queries and keys are those that are multiplied, after rotary embeddings; keys th
 several heads share are recorded once.  Where attention is written out, numbers that
 queries or keys are multiplied by belong to the scale, and both are recorded before.
 With them come attention weights before dropout, where there are any, else values,
-outputs and what was added to scores; and the scale, the mask and the cap.
+outputs and what was added to scores; and the scale and the cap.
 """
 
 import io
@@ -56,7 +56,7 @@ class Call(NamedTuple):
     #: By name: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps
     #: ``added``; each has an array of every sequence.
     arrays: Arrays
-    passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``mask``, ``cap``
+    passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
         """Return the call with the last ``n_rows`` queries of each sequence alone.
@@ -177,7 +177,7 @@ class Captured:
     def _options(self) -> list[Mapping[str, Any]]:
         """Options of the first call of each layer, in a list.
 
-        Such as ``{"source": "torch", "scale": None, "mask": "causal", "cap": None}``.
+        Such as ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
         """
         return [calls[0].passed for calls in self._layers]
 
@@ -216,13 +216,12 @@ class Captured:
         """Options of the first call of each layer, a row per layer.
 
         Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
-        ``transformers`` or ``written out``; ``scale``, None where it was not given;
-        ``mask``, which is ``none``, ``causal``, ``of booleans``, ``added`` or
-        ``of blocks``; and ``cap``, which flex attention does not tell.
+        ``transformers`` or ``written out``; ``scale``, None where it was not given; and
+        ``cap``, which flex attention does not tell.
         """
         import pandas as pd
 
-        columns = ["layer", "source", "scale", "mask", "cap"]
+        columns = ["layer", "source", "scale", "cap"]
         rows = [{"layer": n, **passed} for n, passed in enumerate(self._options)]
         return pd.DataFrame.from_records(rows, columns=columns)
 

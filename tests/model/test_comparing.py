@@ -146,7 +146,7 @@ def captured(arrays, scale=None, **_):
     if np.ndim(scale):  # which has one scale
         return arrays
     found = Captured()
-    passed = {"source": "torch", "scale": scale, "mask": "added", "cap": None}
+    passed = {"source": "torch", "scale": scale, "cap": None}
     for layer in range(arrays["q"].shape[1]):
         found.add({name: one[:, layer] for name, one in arrays.items()}, passed)
     return found
