@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.model import causes
-from montecarlo.model.answers import MOST_FINDINGS, say_place
+from montecarlo.model.answers import MOST_FINDINGS, SENTENCES, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
@@ -57,18 +57,8 @@ SIDES = ("port", "reference")
 VECTORS = ("q", "k", "v")
 #: Heads whose numbers are listed.
 MOST_NUMBERS = 8
-COMPUTED = (
-    "weights of the {}, which were not captured, are computed from its queries, keys, "
-    "mask and scale"
-)
-OTHER_INPUTS = (
-    "first seen in layer {}; later layers have other inputs, so that their q, k and v "
-    "are not judged: compare them with the reference's inputs"
-)
-SAME_WEIGHTS = (
-    "q and k differ and make the same weights: no weights or outputs differ by more "
-    "than rounding"
-)
+#: What is said beside findings.
+NOTES: dict[str, str] = SENTENCES["comparison"]
 #: Beginnings of what is said where nothing explains a difference.
 ANOTHER, OTHER = "has another {name}", "has other"
 GROUPED = "has {} heads of other groups ({}, not {})"
@@ -173,7 +163,7 @@ class Comparison:
         made = ratios[~self.frame["quantity"].isin(["q", "k", "scores"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
-            largest, said = made, SAME_WEIGHTS
+            largest, said = made, NOTES["same_weights"]
         elif largest > 1.0:
             said = said.replace("rounding", f"{self.rtol:g}, and nothing explains it")
         if largest > 0.0:
@@ -201,11 +191,6 @@ class Comparison:
 #: What an answer without findings says where it was not compared.  Outputs are not
 #: beside weights, nor values that one side lacks.
 RESULTS = {"v": "values", "outputs": "outputs"}
-#: The remark where weights of a side are neither captured nor computed.
-NOT_COMPARED = (
-    "queries, keys and values alone: no side has weights, or v and outputs, that the "
-    "other has as well, so that scale and mask were not looked at"
-)
 
 
 def compare(
@@ -275,7 +260,7 @@ def compare(
         if one.is_last:
             break
     if not all(one.has_weights or one.is_last for one in results):
-        left_out.append(NOT_COMPARED)
+        left_out.append(NOTES["not_compared"])
     return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(theirs))
 
 
@@ -738,12 +723,12 @@ def _join(
     ]
     sizes = results[0].reference.model.sizes
     computed = sorted({side for one in results for side in one.computed})
-    notes = [COMPUTED.format(" and ".join(computed))] * bool(computed)
+    notes = [NOTES["computed"].format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
         notes = [ONE_KEY]
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
-        notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
+        notes.insert(0, NOTES["other_inputs"].format(found[0].layers[0]))
     findings = tuple(_with_agreement(one, frame) for one in _merge(counted, sizes))
     note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
