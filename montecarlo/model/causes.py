@@ -453,31 +453,6 @@ def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
 
 
-def _say_band(turn: NDArray[np.complex128], d: int) -> str:
-    """Return the base and factor of a rotation that one side scales in part, in words.
-
-    ``turn`` is that of the port against the reference, of each token and pair.  What
-    scales in part scales the slow pairs by one factor; the slowest quarter of the pairs
-    counts whose factor is determined.  Empty if they have no such factor.
-    """
-    steps = np.angle(turn[1:] * turn[:-1].conj())
-    step, error = steps.mean(axis=0), steps.std(axis=0) / len(steps)
-    few = np.flatnonzero(error < SAME_FACTOR / 4.0 * np.abs(step))[-(d // 8) :]
-    if d < 16 or len(few) < d // 8:
-        return ""
-    step, slow = step[few], 2.0 * few / d
-    parts = [np.abs(step) * base**slow for base in BASES]
-    part, base = min(zip(parts, BASES, strict=True), key=lambda x: x[0].std() / x[0][0])
-    if not (np.ptp(part) < SAME_FACTOR < part.min() and part.max() < 1.0 - SAME_FACTOR):
-        return ""
-    side = "the reference" if step[0] > 0.0 else "the port"
-    factor = 1.0 / (1.0 - part.mean())
-    return (
-        f", {side} turns slow pairs up to {factor:.3g} times slower, as llama3 and "
-        f"YaRN scale base {base:.6g}"
-    )
-
-
 def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield other positions, rotations by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
@@ -500,7 +475,6 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
         alike = int(np.argmax(steps > LEAST))
         told = f"{ROTATES}: another base, scaling or precision of the rotation"
         told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
-        told += _say_band(turn, d)
         yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
         ours, theirs = (np.stack([x.real, x.imag], axis=2) for x in (z, w))
         cross = np.einsum("htip,htjp->tpij", ours, theirs)

@@ -286,19 +286,11 @@ def test_key_heads_of_other_groups(way, is_whole):
 
 
 def test_rotations_that_are_scaled_in_part_are_named():
-    """As those of Llama 3.1: the slow pairs turn with an eighth of their frequency.
-
-    Where numbers are rounded the slowest are not determined, and others say it.
-    """
-    rng = np.random.default_rng(9)
-    x, noise = rng.normal(size=(2, 2, 512, 64)) * [[[[1.0]]], [[[0.5]]]]
-    plain, scaled = turn(x, 5e5), turn(x, 5e5, scaling=8.0)
-    pairs = (plain, scaled, "reference"), (scaled, plain, "port")
-    for off, (port, reference, side) in product((0.0, 2.0**-14), pairs):
-        near = port * (1.0 + off * noise)
-        (cause,) = explain_vectors("q", near, reference, max(1e-4, 4.0 * off))
-        said = f"the {side} turns slow pairs up to 8 times slower, as llama3 and YaRN"
-        assert cause.text.endswith(f"{said} scale base 500000")
+    """As those of Llama 3.1, which turn the fast pairs as others do."""
+    x = np.random.default_rng(9).normal(size=(2, 512, 64))
+    (cause,) = explain_vectors("q", turn(x, 5e5), turn(x, 5e5, scaling=8.0), 1e-4)
+    said = "scaling or precision of the rotation; the first 15 of 32 pairs agree"
+    assert cause.text.endswith(said)
 
 
 @pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
