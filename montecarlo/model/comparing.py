@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # as long to import as all the rest
 #: Relative difference from which on one without a known cause counts.
 RTOL = 0.01
 #: Quantities in the order of the computation.
-STAGES = ("q", "k", "v", "scores", "weights", "outputs")
+STAGES = ("q", "k", "v", "weights", "outputs")
 COLUMNS = ("layer", "head", "quantity", "port", "reference", "difference", "rounding")
 #: Limits: sequences; weights in all (256 MB); and the least number of rows.
 MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
@@ -160,7 +160,7 @@ class Comparison:
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = self.frame["difference"] / self.frame["rounding"]
-        made = ratios[~self.frame["quantity"].isin(["q", "k", "scores"])].max()
+        made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
             largest, said = made, NOTES["same_weights"]
@@ -577,8 +577,7 @@ class LayerComparison:
             direct, (apart, allowed, found) = apart, pair.explain()
             if name == "outputs" and direct <= allowed:  # the rule is less exact
                 apart, found = direct, ()
-        line = self.layer, head
-        self.lines.append((*line, name, *norms, apart, allowed))
+        self.lines.append((self.layer, head, name, *norms, apart, allowed))
         if apart <= allowed:
             self.grown = max(self.grown, apart)
         elif not found and apart > self.rtol:
@@ -592,10 +591,6 @@ class LayerComparison:
                 found = (causes.Cause(name, told, port[name]),)
         for cause in found:
             self._note(cause, [head], apart, allowed)
-        if not all(one.explained for one in self.findings):
-            norms, apart = _apart(pair.port.rows.scores, pair.reference.rows.scores)
-            allowed = max(causes.LEAST, causes.ROUNDINGS * pair.rounding)
-            self.lines.append((*line, "scores", *norms, apart, allowed))
         return is_alike
 
 
@@ -729,23 +724,8 @@ def _join(
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, NOTES["other_inputs"].format(found[0].layers[0]))
-    findings = tuple(_with_agreement(one, frame) for one in _merge(counted, sizes))
-    note = "\n  ".join(notes)
+    findings, note = _merge(counted, sizes), "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
-
-
-def _with_agreement(one: Finding, frame: "pd.DataFrame") -> Finding:
-    """Return a finding; without a cause, with what agrees in its layer and what not."""
-    if one.explained:
-        return one
-    rows = frame[frame["layer"].isin(one.layers)].dropna()
-    is_same = (rows["difference"] <= rows["rounding"]).groupby(rows["quantity"]).all()
-    told = "".join(
-        f"; {does}: {', '.join(names)}"
-        for does, wanted in (("agree", True), ("differ", False))
-        if (names := [n for n in STAGES if n in is_same and is_same[n] == wanted])
-    )
-    return one._replace(text=one.text + told)
 
 
 def words_before_numbers(text: str) -> str:
