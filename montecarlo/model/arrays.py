@@ -416,6 +416,14 @@ def read_finite(
     return block
 
 
+def require_weights(weights: Iterable[Array], layer: int, head: int) -> None:
+    """Raise an `InputError` if attention weights of a head are less than 0."""
+    if (least := min(float(one.min()) for one in weights)) < 0.0:
+        raise InputError(
+            f"weights must be at least 0, got {least:g} in layer {layer}, head {head}"
+        )
+
+
 def open_arrays(
     arrays: Mapping[str, ArrayLike | None],
     axes: Sequence[str] | None = None,
