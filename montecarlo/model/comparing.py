@@ -265,14 +265,14 @@ def compare(
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return how many rows of a sequence are compared: as many as fit into memory.
+    """Return how many rows of a sequence can be compared: as many as fit into memory.
 
     The weights of all layers, heads and sequences are at most `MOST_WEIGHTS`, unless
     that leaves fewer than `FEWEST_ROWS` rows.
     """
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
-    return min(max(MOST_WEIGHTS // each, FEWEST_ROWS), model.most_tokens)
+    return max(MOST_WEIGHTS // each, FEWEST_ROWS)
 
 
 @dataclass

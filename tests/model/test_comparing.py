@@ -13,7 +13,6 @@ from montecarlo import compare
 from montecarlo.errors import InputError
 from montecarlo.model.captured import Captured
 from montecarlo.model.causes import ALL, explain_vectors
-from montecarlo.model.comparing import RTOL
 from tests.model.threads import SIZES, THREADS, Size, causal, run, turn
 
 SMALL = Size(*SIZES["small"], 12, 2)
@@ -197,11 +196,13 @@ def test_rounding_of_large_scores_is_no_fault():
 
 
 def test_a_single_key_has_no_scale():
-    """All weights are 1, whatever it is."""
-    size = Size(*SIZES["small"], 1)
-    found = compare(run(size, scale=1.0), run(size))
-    assert found.first is None
-    assert "all weights are 1, and the scale does not matter" in str(found)
+    """All weights are 1, whatever it is; all rows of five queries are compared."""
+    sides = [run(Size(*SIZES["small"], 1), scale=scale) for scale in (1.0, 0.5)]
+    for side in sides:
+        side |= {name: np.repeat(side[name], 5, axis=-2) for name in ("q", "weights")}
+    told = str(compare(*sides))
+    assert told.startswith("no head differs by more than rounding")
+    assert "all weights are 1, and the scale does not matter" in told
 
 
 def recorded(scale=0.25, layer=slice(None), seed=1, factor=1.0, windows=()):
@@ -233,7 +234,6 @@ def test_the_first_difference_is_named():
     assert found.first[:3] == ((1,), (2,), "q")
     assert "multiplies q by a factor by head, 1 to 1.1; layer 1, head 2" in str(found)
     assert set(found.frame["quantity"]) == {"q", "k", "weights"}
-    assert found.rtol == RTOL
 
 
 def test_what_is_written_otherwise_is_no_difference():
