@@ -18,6 +18,7 @@ from montecarlo.model.expected import (
     name_divisor,
 )
 from montecarlo.model.scales import HeadScale, ModelScales
+from montecarlo.small_files import read_package_toml
 
 #: Answers whether a head divides by the expected divisor.
 YES, NO, UNDETERMINED = "yes", "no", "cannot_be_told"
@@ -32,73 +33,14 @@ OTHER_CAP = 1.25
 SEEN = 10.0
 #: Findings that are printed at most.
 MOST_FINDINGS = 12
-#: Questions about the likely mistake behind a wrong divisor or part.
-HINTS = {
-    "sign": "is a sign wrong?",
-    "missing": "is the scale missing, or applied before q and k were captured?",
-    "twice": "is the scale applied twice?",
-    "multiplied": "multiplied where it should be divided?",
-    "width": "the width of the model where that of a head belongs?",
-    "heads": "the number of heads where their width belongs?",
-    "ignored": "is the field ignored, and the width of a head taken?",
-    "derived": "is it hidden_size / num_attention_heads, where head_dim is another?",
-    "scaled": "is a scale applied that this architecture does not have?",
-    "again": "is the scale applied twice: to queries, and again in attention?",
-    "by_layer": "is the number of the layer left out?",
-    "mscale": "is mscale of the rope scaling left out?",
-    "mscale_once": "is mscale of the rope scaling not squared?",
-    "cap": "is the cap of attn_logit_softcapping another, or missing?",
-    "window": "is it another window than sliding_window, or none?",
-    "chunks": "are chunks others than of attention_chunk_size, or none?",
-    "sums": "is something dropped after softmax, or a sink that is not configured?",
-    "alibi": "has the bias by distance the wrong sign? it should fall",
-    "no_sinks": "are the sinks missing? weights add up to 1 without them",
-}
-#: Outcomes of heads without a scale, in words, with what to do.
-OUTCOMES = {
-    "uniform": "every key that is not hidden counts the same: the scale is 0",
-    "by_row": "no single scale: rows have scales of their own (one that grows with the "
-    "number of keys, several temperatures, or queries that are normalised after the "
-    "capture?)",
-    "over_queries": "softmax runs over the queries: weights of a key add up to 1, "
-    "those of a query do not",
-    "dead": "dead: queries, keys, or what is made of them are all 0",
-    "no_fit": "no scale fits: the weights are not of these queries and keys (another "
-    "sequence or head, or before rotary embeddings), or something unknown is added; "
-    "capture weights (eager attention), of the same sequences and heads as q and k, "
-    "after rotary embeddings",
-    "no_information": "the scale is not determined: too few weights differ, or they or "
-    "the scores are rounded too much (weights of 8 bits, a row with nearly all weight "
-    "on one key); give more rows or longer sequences, or capture in float32",
-}
-#: What to do where a scale is determined, and its interval is too wide for an answer.
-WIDE = (
-    "give more rows or sequences, or capture in float32: intervals reach beyond the "
-    "tolerance"
-)
-FORMS = {
-    "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
-    "cap": "scaled scores capped at {parameter:.4g} by tanh",
-    "sink": "a sink outside these keys takes part of the weight",
-    "offset": "a bias by the distance of key and query",
-    "key": "a bias of each key",
-    "pair": "a bias of each pair of positions",
-}
-MASKS = {
-    "none": "no mask",
-    "causal": "a causal mask",
-    "causal_start": "a causal mask whose first query sees the first key alone, though "
-    "there are more keys than queries",
-    "window": "a causal mask with a window of {window} keys",
-    "chunks": "a causal mask within chunks of {window} keys",
-    "keys": "hidden keys",
-    "causal_keys": "a causal mask and hidden keys",
-    "other": "zeros that are no common mask",
-}
-SUMS = (
-    "weights of a row add up to {row_sum:.3g} on average: a sink outside these keys, "
-    "keys cut off, dropout, or a factor?"
-)
+#: What is said: questions about likely mistakes, outcomes without a scale, what stands
+#: beside a divisor, and masks.
+SENTENCES = read_package_toml("model/sentences.toml")
+HINTS: dict[str, str] = SENTENCES["hints"]
+OUTCOMES: dict[str, str] = SENTENCES["outcomes"]
+FORMS: dict[str, str] = SENTENCES["forms"]
+MASKS: dict[str, str] = SENTENCES["masks"]
+NOTES: dict[str, str] = SENTENCES["notes"]
 
 
 class Finding(NamedTuple):
@@ -399,20 +341,20 @@ def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
     """
     one = finding.heads[0]
-    meant = answer.expected.at(one.head.layer)
+    meant, mask = answer.expected.at(one.head.layer), one.mask
     if one.outcome != "scale":
         return OUTCOMES[one.outcome]
     said = [
         _say_divisor(finding, answer.scales.d_k, meant.typed),
         FORMS.get(one.form, "").format(parameter=one.parameter),
-        say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
-        SUMS.format(row_sum=one.mask.row_sum) * (one.mask.sums not in {"", "one"}),
+        say_mask(mask.mask, mask.window) * (mask.mask not in {"", "none"}),
+        NOTES["sums"].format(row_sum=mask.row_sum) * (mask.sums not in {"", "one"}),
     ]
     if finding.answer == NO:
         hints = " ".join(HINTS[one] for one in finding.hints)
         said.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
     elif finding.answer == UNDETERMINED and meant.is_known:
-        said.append(WIDE)
+        said.append(NOTES["wide"])
     return "; ".join(filter(None, said))
 
 

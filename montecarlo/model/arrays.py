@@ -45,8 +45,6 @@ AGREE = (
 )
 #: What ``added`` has in place of minus infinity; numbers up to `UNSEEN` hide a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Smallest numbers of queries and of keys of a sequence.
-FEWEST = {"q": 2, "k": 2}
 #: Entries must be smaller: float64 must hold sums of their squares.
 LARGEST = 1e100
 #: Arrays of one sequence, one of each layer, with the axes (head, token, d or key).
@@ -160,7 +158,6 @@ def make_sequences(
     labels: Mapping[str, str] | None = None,
     *,
     causal: bool = False,
-    fewest: Mapping[str, int] = FEWEST,
 ) -> list[SequenceArrays]:
     """Return the sequences of arrays whose axes are named.
 
@@ -175,8 +172,6 @@ def make_sequences(
         Names of arrays for messages.
     causal : bool
         Whether a query sees only keys up to its own position.
-    fewest : mapping
-        Smallest numbers of queries and of keys, by ``q`` and ``k``.
 
     Raises
     ------
@@ -199,13 +194,13 @@ def make_sequences(
         for name in used
     }
     _, _, heads, tokens, _ = arranged["q"].shape
-    if axes is None and heads > tokens > 1:  # of a single one it is told below
+    if axes is None and heads > tokens > 1:
         raise InputError(
             f"{labels['q']} must have more tokens than heads, or named axes, "
             f"got {heads} heads of {tokens} tokens: if these are swapped, type --axes "
             f"sequence,layer,token,head,d; if not, --axes {','.join(AXES)}"
         )
-    _require_fit(arranged, labels, causal=causal, fewest=fewest)
+    _require_fit(arranged, labels, causal=causal)
     return [
         SequenceArrays(n, labels, {name: array[n] for name, array in arranged.items()})
         for n in range(len(arranged["q"]))
@@ -421,12 +416,19 @@ def read_finite(
     return block
 
 
+def require_weights(weights: Iterable[Array], layer: int, head: int) -> None:
+    """Raise an `InputError` if attention weights of a head are less than 0."""
+    if (least := min(float(one.min()) for one in weights)) < 0.0:
+        raise InputError(
+            f"weights must be at least 0, got {least:g} in layer {layer}, head {head}"
+        )
+
+
 def open_arrays(
     arrays: Mapping[str, ArrayLike | None],
     axes: Sequence[str] | None = None,
     *,
     causal: bool = False,
-    fewest: Mapping[str, int] = FEWEST,
 ) -> Model:
     """Make a model of arrays in memory, by their names in `NAMES`.
 
@@ -437,7 +439,7 @@ def open_arrays(
         raise InputError(f"{missing[0]} must be an array, got None")
     given = {name: check_array(name, a) for name, a in arrays.items() if a is not None}
     is_causal = require_flag("causal", causal)
-    sequences = make_sequences(given, axes, causal=is_causal, fewest=fewest)
+    sequences = make_sequences(given, axes, causal=is_causal)
     return make_model(sequences, causal=is_causal)
 
 
@@ -474,7 +476,6 @@ def _require_fit(
     labels: Mapping[str, str],
     *,
     causal: bool,
-    fewest: Mapping[str, int],
 ) -> None:
     """Refuse arrays, with all axes, whose sizes do not fit each other."""
     sizes = {
@@ -496,12 +497,6 @@ def _require_fit(
             f"divides it, got {key_heads}"
         )
     counts = {name: sizes[name]["token"] for name in "qk"}
-    for name, count in counts.items():
-        if count < fewest[name]:
-            raise InputError(
-                f"{name} must have at least {fewest[name]} along the axis 'token', got "
-                f"{count}"
-            )
     if causal and counts["q"] != counts["k"]:
         raise InputError(
             "q and k must agree along the axis 'token' where attention is causal, "

@@ -9,7 +9,7 @@ Queries and keys are those that are multiplied, after rotary embeddings; keys th
 several heads share are recorded once.  Where attention is written out, numbers that
 queries or keys are multiplied by belong to the scale, and both are recorded before.
 With them come attention weights before dropout, where there are any, else values,
-outputs and what was added to scores; and the scale, the mask and the cap.
+outputs and what was added to scores; and the scale and the cap.
 """
 
 import io
@@ -33,7 +33,6 @@ from montecarlo.model.arrays import (
     make_model,
 )
 from montecarlo.model.expected import Caller
-from montecarlo.model.files import LAYERS
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_rows
 from montecarlo.model.scales import find_scales, scales_table
 from montecarlo.names import require_whole
@@ -57,7 +56,7 @@ class Call(NamedTuple):
     #: By name: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps
     #: ``added``; each has an array of every sequence.
     arrays: Arrays
-    passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``mask``, ``cap``
+    passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
         """Return the call with the last ``n_rows`` queries of each sequence alone.
@@ -178,7 +177,7 @@ class Captured:
     def _options(self) -> list[Mapping[str, Any]]:
         """Options of the first call of each layer, in a list.
 
-        Such as ``{"source": "torch", "scale": None, "mask": "causal", "cap": None}``.
+        Such as ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
         """
         return [calls[0].passed for calls in self._layers]
 
@@ -217,13 +216,12 @@ class Captured:
         """Options of the first call of each layer, a row per layer.
 
         Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
-        ``transformers`` or ``written out``; ``scale``, None where it was not given;
-        ``mask``, which is ``none``, ``causal``, ``of booleans``, ``added`` or
-        ``of blocks``; and ``cap``, which flex attention does not tell.
+        ``transformers`` or ``written out``; ``scale``, None where it was not given; and
+        ``cap``, which flex attention does not tell.
         """
         import pandas as pd
 
-        columns = ["layer", "source", "scale", "mask", "cap"]
+        columns = ["layer", "source", "scale", "cap"]
         rows = [{"layer": n, **passed} for n, passed in enumerate(self._options)]
         return pd.DataFrame.from_records(rows, columns=columns)
 
@@ -366,7 +364,7 @@ class Captured:
         path : str or Path
             Ends in ``.npz``, or has no suffix and gets this one.
         layers : sequence of int, optional
-            Numbers of layers, which the file keeps; by default all.
+            Numbers of layers, which count from 0 in the file; by default all.
 
         Raises
         ------
@@ -386,8 +384,6 @@ class Captured:
                     f"written, {name} has several: name layers that are alike"
                 )
             joined[name] = np.stack([np.stack(list(each)) for each in found])
-        if layers is not None:
-            joined[LAYERS] = np.array(model.layers)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         write_file("path", Path(path).with_suffix(".npz"), content.getvalue())

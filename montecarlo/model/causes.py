@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 from scipy.special import logsumexp
 
 from montecarlo.attention.softmax import Array
@@ -67,14 +66,10 @@ ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
 ROTARY_TOKENS = 16
 #: Relative difference of products below which two rotations are the same.
 SAME_ROTATION = 1e-9
-#: Largest relative standard error of a fitted base that is told, to two digits.
-RESOLVED = 0.01
 #: Relative difference of factors that are the same, and the most that are listed.
 SAME_FACTOR, MOST_STEPS = 0.01, 8
 #: Most offsets of a fitted bias by relative position.
 MOST_OFFSETS = 512
-#: Largest logarithm of a base.
-MOST_LOG_BASE = 50.0
 #: Relative difference of scores that are the same up to the last digits.
 SAME_SCORES = 1e-12
 Seen = NDArray[np.bool_]
@@ -153,23 +148,16 @@ def _norm(array: Array) -> float:
 
 
 def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
-    """Return in words how a factor goes with the position: by steps or a logarithm.
+    """Return in words how a factor goes with the position: where it steps, or a list.
 
-    ``factors`` and ``positions`` have the shape (n_positions,).  Where it is neither,
-    factors at a few positions are listed, such as ``2 at position 0, 3 at position 8``.
+    ``factors`` and ``positions`` have the shape (n_positions,).  Of more steps than
+    `MOST_STEPS`, some are listed: ``2 at position 0, 3 at position 8``.
     """
     steps, joint = [0], "from"
     for n, factor in enumerate(factors):
         if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
             steps.append(n)
     if len(steps) > MOST_STEPS:
-        x = np.log1p(positions)
-        for name, y in (("{}", factors), ("1 / ({})", 1.0 / factors)):
-            b, a = np.polyfit(x, y, 1)
-            if np.abs(a + b * x - y).max() < SAME_FACTOR * np.abs(y).max():
-                return name.format(
-                    f"{a:.3f} {'-' if b < 0.0 else '+'} {abs(b):.3g} ln(position + 1)"
-                )
         steps, joint = steps[:: -(-len(steps) // MOST_STEPS)], "at"
     return _say_steps(factors, positions, steps, joint)
 
@@ -434,8 +422,8 @@ def public_rotations(d: int) -> list[Rotary]:
 def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
-    Those of public models first, then with fitted bases.  As rotations keep lengths,
-    the best pair of embeddings has the largest product of unrotated vectors.
+    They are those of public models.  As rotations keep lengths, the best pair of
+    embeddings has the largest product of unrotated vectors.
     """
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
@@ -449,17 +437,11 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     largest = products.max()
     nearest = np.argwhere(products >= largest - SAME_ROTATION * abs(largest))
     mine, other = max(((ways[i], ways[j]) for i, j in nearest), key=_rank)
-    one, two, error = _refine(mine, other, port, reference, positions)
-    for digits in (6, 2):
-        made = mine.turn(other.turn(reference, positions, -1), positions)
-        base, other_base = (float(f"{x.base:.{digits}g}") for x in (mine, other))
-        said = mine.say(other, d, "port"), other.say(mine, d, "reference")
-        told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
-        told += "; or the port does twice" * math.isinf(other.base)
-        if error > RESOLVED and mine.base != other.base:
-            told = f"{ROTATES} (rotary embeddings): with another base"
-        yield Cause("", told, made, 2, base, other_base)
-        mine, other = one, two
+    said = mine.say(other, d, "port"), other.say(mine, d, "reference")
+    told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
+    told += "; or the port does twice" * math.isinf(other.base)
+    made = mine.turn(other.turn(reference, positions, -1), positions)
+    yield Cause("", told, made, 2, mine.base, other.base)
 
 
 def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
@@ -469,58 +451,6 @@ def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
     """
     usual = sum(one.over == one.width for one in both)
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
-
-
-def _refine(
-    mine: Rotary, other: Rotary, port: Array, reference: Array, positions: Array
-) -> tuple[Rotary, Rotary, float]:
-    """Return the rotary embeddings of both sides with bases fitted to first tokens.
-
-    Third, the largest relative standard error of these bases.
-    """
-    few, bases = slice(ROTARY_TOKENS), np.array([mine.base, other.base])
-    is_turned = np.isfinite(bases)  # the base of a side that is not moves nothing
-
-    def based(logs: Array) -> tuple[Rotary, Rotary]:
-        found = np.exp(np.clip(logs, 0.0, MOST_LOG_BASE))
-        first, second = np.where(is_turned, found, math.inf).tolist()
-        return mine._replace(base=first), other._replace(base=second)
-
-    def residual(logs: Array) -> Array:
-        both = zip(based(logs), (port, reference), strict=True)
-        made = [one.turn(x[:2, few], positions[few], -1).ravel() for one, x in both]
-        return made[0] - made[1]
-
-    fit = least_squares(residual, np.log(np.where(is_turned, bases, 1.0)))
-    variance = 2.0 * fit.cost / (fit.fun.size - 2)
-    jacobian = np.asarray(fit.jac)
-    errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
-    return (*based(fit.x), float(errors.max()))
-
-
-def _say_band(turn: NDArray[np.complex128], d: int) -> str:
-    """Return the base and factor of a rotation that one side scales in part, in words.
-
-    ``turn`` is that of the port against the reference, of each token and pair.  What
-    scales in part scales the slow pairs by one factor; the slowest quarter of the pairs
-    counts whose factor is determined.  Empty if they have no such factor.
-    """
-    steps = np.angle(turn[1:] * turn[:-1].conj())
-    step, error = steps.mean(axis=0), steps.std(axis=0) / len(steps)
-    few = np.flatnonzero(error < SAME_FACTOR / 4.0 * np.abs(step))[-(d // 8) :]
-    if d < 16 or len(few) < d // 8:
-        return ""
-    step, slow = step[few], 2.0 * few / d
-    parts = [np.abs(step) * base**slow for base in BASES]
-    part, base = min(zip(parts, BASES, strict=True), key=lambda x: x[0].std() / x[0][0])
-    if not (np.ptp(part) < SAME_FACTOR < part.min() and part.max() < 1.0 - SAME_FACTOR):
-        return ""
-    side = "the reference" if step[0] > 0.0 else "the port"
-    factor = 1.0 / (1.0 - part.mean())
-    return (
-        f", {side} turns slow pairs up to {factor:.3g} times slower, as llama3 and "
-        f"YaRN scale base {base:.6g}"
-    )
 
 
 def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
@@ -543,15 +473,8 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
         z, w = (way.complex_pairs(one) for one in (port, reference))
         steps = np.abs(np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0)))
         alike = int(np.argmax(steps > LEAST))
-        uneven = np.angle(turn[1:] * turn[:-1].conj()).std(axis=0).max()
-        told = f"{ROTATES}: another base or scaling of the rotation"
-        if uneven > UNEVEN:
-            told = (
-                f"{ROTATES}: by angles that do not grow evenly with the position, as "
-            )
-            told += "where positions or angles are computed in few bits"
+        told = f"{ROTATES}: another base, scaling or precision of the rotation"
         told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
-        told += _say_band(turn, d)
         yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
         ours, theirs = (np.stack([x.real, x.imag], axis=2) for x in (z, w))
         cross = np.einsum("htip,htjp->tpij", ours, theirs)
@@ -582,8 +505,6 @@ def _say_positions(farther: Array, positions: Array) -> str:
     return f"{ROTATES}: as of other positions, farther on by {said}"
 
 
-#: Standard deviation between tokens from which on angles do not grow evenly, radians.
-UNEVEN = 0.1
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _rotary, _norms, _rotations)
 ROTATES = "rotates {name} otherwise"
@@ -989,25 +910,6 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
 
-def _finite_mask(pair: HeadPair) -> Iterator[Cause]:
-    """Yield a number in logits of hidden keys that hides too little."""
-    ours, theirs = pair.seen
-    shown = ours & ~theirs
-    both = np.where(ours & theirs, pair.ours, 0.0)
-    if not shown.any() or not both.any(axis=1).all():
-        return
-    for does, base, start in (
-        ("adds {port:.4g} to", pair.full, pair.full),
-        ("replaces by {port:.4g} the", pair.plain, np.zeros(1)),
-    ):
-        change = np.where(both > 0.0, _logs(pair.ours) - base, 0.0)
-        constant = (both * change).sum(axis=1) / both.sum(axis=1)
-        number = float(np.median((_logs(pair.ours) - constant[:, None] - start)[shown]))
-        told = f"{does} logits of keys that the reference hides"
-        logits = np.where(shown, start + number, np.where(ours, base, -np.inf))
-        yield Cause("mask", told, _softmax(logits), 1, number, -math.inf)
-
-
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     """Return the masks of port and reference, in words."""
     rows = pair.port.rows
@@ -1020,7 +922,7 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
         off = f"{abs(width - wanted)} too {'long' if width > wanted else 'short'}"
         return f"masks {width} keys back where the reference masks {wanted}: {off}"
     said = [
-        (name == "other" and _say_other_mask(rows, one))
+        (name == "other" and _say_offsets(rows, one))
         or say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
         for name, size, one in ((mine, width, ours), (other, wanted, theirs))
     ]
@@ -1029,24 +931,16 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     return f"has {said[0]} where the reference has {said[1]}: {counts}"
 
 
-def _say_other_mask(rows: Rows, seen: Seen) -> str:
-    """Return a mask as a range of offsets, a prefix, or sequences; empty if it is none.
+def _say_offsets(rows: Rows, seen: Seen) -> str:
+    """Return a mask as a range of offsets, such as a window on both sides, in words.
 
-    A first row without keys may have even weights, and is left out.
+    Empty if it is none.  A first row without keys may have even weights, and is left
+    out.
     """
-    away, keys = rows.offsets, np.arange(seen.shape[1])
+    away = rows.offsets
     low, high = int(away[1:][seen[1:]].min()), int(away[1:][seen[1:]].max())
     if (seen == (low <= away) & (away <= high))[1:].all():
         return f"a mask of offsets {low} to {high} (key minus query)"
-    prefix = int(np.max(keys + 1, where=(seen & (away > 0)).any(axis=0), initial=0))
-    if prefix and (seen == (away <= 0) | (keys < prefix)).all():
-        return f"a causal mask with a prefix of {prefix} keys"
-    starts = [t for t in keys[1:] if not seen[rows.places >= t, :t].any()]
-    number = np.searchsorted(starts, keys, side="right")
-    inside = number[rows.places][:, None] == number
-    if starts and (seen == inside & ((away <= 0) | (high > 0))).all():
-        kind = "a causal mask" if high == 0 else "a mask"
-        return f"{kind} within sequences from {', '.join(map(str, [0, *starts[:8]]))}"
     return ""
 
 
@@ -1143,13 +1037,7 @@ def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
     share = weight / np.maximum(weight.sum(axis=1, keepdims=True), TINY)
     matrix = np.diag(weight.sum(axis=0)) - weight.T @ share
     bias = np.linalg.lstsq(matrix, moved.sum(axis=0) - share.T @ moved.sum(axis=1))[0]
-    other = np.abs(bias - bias[-offsets.min()]) > ALIKE
-    where = np.flatnonzero(other & weight.any(axis=0)) + offsets.min()
     told = "adds another bias by relative position"
-    runs = np.split(where, np.flatnonzero(np.diff(where) > 1) + 1)
-    ends = [f"{run[0]} to {run[-1]}" for run in runs if len(run)]
-    if 0 < len(ends) <= MOST_STEPS:
-        told += f", at offsets {', '.join(ends)} (key minus query)"
     made = _softmax(pair.logits + bias[places])
     yield Cause("bias", told, made, len(bias), is_free=True)
 
@@ -1218,7 +1106,6 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _sink,
     _cap,
     _softmax_order,
-    _finite_mask,
     _bias,
     _scale,
     _grouping,

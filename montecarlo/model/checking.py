@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from montecarlo.errors import InputError, show
 from montecarlo.model import answers
-from montecarlo.model.arrays import FEWEST, NAMES, Model, open_arrays
+from montecarlo.model.arrays import NAMES, Model, open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Config, find_expected
 from montecarlo.model.files import open_files
@@ -23,7 +23,6 @@ SOURCES = "what capture() gave, arrays by name, or a path"
 def open_source(
     source: Source,
     axes: Sequence[str] | None = None,
-    fewest: Mapping[str, int] = FEWEST,
     name: str = "captured",
 ) -> tuple[Model, ...]:
     """Return the arrays of a source as models: one, or for `Captured` several.
@@ -35,8 +34,6 @@ def open_source(
     source : Captured, mapping, or path
     axes : sequence of str, optional
         Names of the axes of arrays or a file; by default all of `AXES`.
-    fewest : mapping
-        Smallest allowed numbers of queries, ``q``, and of keys, ``k``; for arrays.
     name : str
         What messages call the source.
     """
@@ -47,7 +44,7 @@ def open_source(
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        return (open_arrays(source, axes, fewest=fewest),)
+        return (open_arrays(source, axes),)
     if not isinstance(source, Captured):
         raise InputError(f"{name} must be {SOURCES}, got {show(source)}")
     return source.models()

@@ -17,18 +17,15 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.model import causes
-from montecarlo.model.answers import MOST_FINDINGS, say_place
+from montecarlo.model.answers import MOST_FINDINGS, SENTENCES, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
     EVIDENCE,
-    OF_KEY_HEADS,
-    OF_KEYS,
     UNSEEN,
     Head,
     Model,
     Rows,
-    SequenceArrays,
 )
 from montecarlo.model.captured import ONE_KEY, Captured
 from montecarlo.model.checking import Source, open_source
@@ -44,15 +41,13 @@ if TYPE_CHECKING:  # as long to import as all the rest
 #: Relative difference from which on one without a known cause counts.
 RTOL = 0.01
 #: Quantities in the order of the computation.
-STAGES = ("q", "k", "v", "scores", "weights", "outputs")
+STAGES = ("q", "k", "v", "weights", "outputs")
 COLUMNS = ("layer", "head", "quantity", "port", "reference", "difference", "rounding")
 #: Limits: sequences; weights in all (256 MB); and the least number of rows.
 MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
 #: Factor by which a layer may enlarge the rounding error of those before: measured, see
 #: `test_no_sound_port_is_accused`.
 GROWTH = 3.0
-#: Least numbers of queries and keys of a sequence.
-ONE = {"q": 1, "k": 1}
 #: Largest rounding error that is believed of captured numbers, that of bfloat16: few
 #: numbers may look as if they had fewer bits.
 BFLOAT16 = 2.0**-8
@@ -62,18 +57,8 @@ SIDES = ("port", "reference")
 VECTORS = ("q", "k", "v")
 #: Heads whose numbers are listed.
 MOST_NUMBERS = 8
-COMPUTED = (
-    "weights of the {}, which were not captured, are computed from its queries, keys, "
-    "mask and scale"
-)
-OTHER_INPUTS = (
-    "first seen in layer {}; later layers have other inputs, so that their q, k and v "
-    "are not judged: compare them with the reference's inputs"
-)
-SAME_WEIGHTS = (
-    "q and k differ and make the same weights: no weights or outputs differ by more "
-    "than rounding"
-)
+#: What is said beside findings.
+NOTES: dict[str, str] = SENTENCES["comparison"]
 #: Beginnings of what is said where nothing explains a difference.
 ANOTHER, OTHER = "has another {name}", "has other"
 GROUPED = "has {} heads of other groups ({}, not {})"
@@ -175,10 +160,10 @@ class Comparison:
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = self.frame["difference"] / self.frame["rounding"]
-        made = ratios[~self.frame["quantity"].isin(["q", "k", "scores"])].max()
+        made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
         if made <= 1.0 < largest:
-            largest, said = made, SAME_WEIGHTS
+            largest, said = made, NOTES["same_weights"]
         elif largest > 1.0:
             said = said.replace("rounding", f"{self.rtol:g}, and nothing explains it")
         if largest > 0.0:
@@ -206,11 +191,6 @@ class Comparison:
 #: What an answer without findings says where it was not compared.  Outputs are not
 #: beside weights, nor values that one side lacks.
 RESULTS = {"v": "values", "outputs": "outputs"}
-#: The remark where weights of a side are neither captured nor computed.
-NOT_COMPARED = (
-    "queries, keys and values alone: no side has weights, or v and outputs, that the "
-    "other has as well, so that scale and mask were not looked at"
-)
 
 
 def compare(
@@ -273,27 +253,26 @@ def compare(
         left_out.append(f"of {n_rows} rows of {n_queries}")
     results, drift = list[LayerComparison](), 0.0
     for place, layer in enumerate(sorted(theirs)):
-        mine, other = _without_sinks(ours[layer], theirs[layer])
-        one = LayerComparison(mine, other, n_rows, rtol, drift)
+        one = LayerComparison(ours[layer], theirs[layer], n_rows, rtol, drift)
         one.compare(causes.ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
         drift = one.grown
         if one.is_last:
             break
     if not all(one.has_weights or one.is_last for one in results):
-        left_out.append(NOT_COMPARED)
+        left_out.append(NOTES["not_compared"])
     return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(theirs))
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return how many rows of a sequence are compared: as many as fit into memory.
+    """Return how many rows of a sequence can be compared: as many as fit into memory.
 
     The weights of all layers, heads and sequences are at most `MOST_WEIGHTS`, unless
     that leaves fewer than `FEWEST_ROWS` rows.
     """
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
-    return min(max(MOST_WEIGHTS // each, FEWEST_ROWS), model.most_tokens)
+    return max(MOST_WEIGHTS // each, FEWEST_ROWS)
 
 
 @dataclass
@@ -348,45 +327,12 @@ def _open_layers(
     elif isinstance(source, Mapping) and axes is None:
         axes = AXES
     found = {}
-    for model in open_source(source, axes, ONE, name):
+    for model in open_source(source, axes, name):
         for layer in model.layers:
             scale = passed.get(layer)
             scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
             found[layer] = LayerSide(name, layer, model, scale)
     return found
-
-
-def _without_sinks(ours: LayerSide, theirs: LayerSide) -> list[LayerSide]:
-    """Return both sides, port first, without keys that are sinks.
-
-    With as many keys on both sides, both must have one.
-    """
-    sides, counts = [ours, theirs], (ours.model.most_tokens, theirs.model.most_tokens)
-    models = [
-        replace(one.model, sequences=tuple(map(_without_sink, one.model.sequences)))
-        for one in sides
-    ]
-    if len({*counts}) == 1 < len({one.most_tokens for one in models}):
-        return sides
-    return [replace(one, model=m) for one, m in zip(sides, models, strict=True)]
-
-
-def _without_sink(one: SequenceArrays) -> SequenceArrays:
-    """Return arrays without a sink: a first or last key of zeros, and its value.
-
-    Nothing is left out without such a key, or with no more keys than queries.
-    """
-    for place, kept in ((0, slice(1, None)), (-1, slice(-1))):
-        of_keys = {n: each for n, each in one.layers.items() if n in OF_KEY_HEADS}
-        has_more = of_keys["k"][0].shape[1] > one.layers["q"][0].shape[1]
-        if has_more and not any(
-            x[:, place].any() for each in of_keys.values() for x in each
-        ):
-            cut = {n: [x[:, kept] for x in each] for n, each in of_keys.items()}
-            for name in {*OF_KEYS} & {*one.layers}:
-                cut[name] = [x[..., kept] for x in one.layers[name]]
-            one = one._replace(layers={**one.layers, **cut})
-    return one
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
@@ -427,7 +373,7 @@ class LayerComparison:
                 for side in self.sides:
                     side.read(sequence)
                 self._require_shape()
-                self._compare_vectors(sequence, roundings)
+                self._compare_vectors(roundings)
                 self._compare_heads(sequence)
             same_scores = bool(self.alike) and all(self.alike)
             if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
@@ -488,7 +434,7 @@ class LayerComparison:
         sizes = (tokens, n_keys), (n_tokens, wanted)
         _require_same(f"tokens: numbers of queries and keys{where}", *sizes)
 
-    def _compare_vectors(self, sequence: int, roundings: float) -> None:
+    def _compare_vectors(self, roundings: float) -> None:
         """Compare queries, keys and values, and update the rounding error."""
         ours, theirs = self.port.vectors, self.reference.vectors
         by_format = roundings * max(self.port.rounding, self.reference.rounding)
@@ -511,7 +457,7 @@ class LayerComparison:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
                 first = self.port.n_keys - len(port[0])
-                found = self._find_misplaced(sequence, name, port, reference)
+                found = self._find_misplaced(name, port, reference)
                 found = found or causes.explain_vectors(
                     name, port, reference, allowed, first
                 )
@@ -526,17 +472,15 @@ class LayerComparison:
         self.grown = max(self.grown, self.off)
 
     def _find_misplaced(
-        self, sequence: int, name: str, port: Array, reference: Array
+        self, name: str, port: Array, reference: Array
     ) -> tuple[causes.Cause, ...]:
         """Return which vectors of the reference heads of the port have; () if none.
 
         Heads that are the same, as of keys that were repeated, have one number.
         """
-        theirs = self.reference
         known = {
-            f"{which} {head}" + f" of sequence {n}" * (n != sequence): one
-            for n in sorted(range(self.n_sequences), key=lambda n: n != sequence)
-            for which, heads in theirs.model.read_vectors(theirs.layer, n).items()
+            f"{which} {head}": one
+            for which, heads in self.reference.vectors.items()
             for head, one in enumerate(distinct_heads(heads)[0])
         }
         found, own = (
@@ -633,8 +577,7 @@ class LayerComparison:
             direct, (apart, allowed, found) = apart, pair.explain()
             if name == "outputs" and direct <= allowed:  # the rule is less exact
                 apart, found = direct, ()
-        line = self.layer, head
-        self.lines.append((*line, name, *norms, apart, allowed))
+        self.lines.append((self.layer, head, name, *norms, apart, allowed))
         if apart <= allowed:
             self.grown = max(self.grown, apart)
         elif not found and apart > self.rtol:
@@ -648,10 +591,6 @@ class LayerComparison:
                 found = (causes.Cause(name, told, port[name]),)
         for cause in found:
             self._note(cause, [head], apart, allowed)
-        if not all(one.explained for one in self.findings):
-            norms, apart = _apart(pair.port.rows.scores, pair.reference.rows.scores)
-            allowed = max(causes.LEAST, causes.ROUNDINGS * pair.rounding)
-            self.lines.append((*line, "scores", *norms, apart, allowed))
         return is_alike
 
 
@@ -779,29 +718,14 @@ def _join(
     ]
     sizes = results[0].reference.model.sizes
     computed = sorted({side for one in results for side in one.computed})
-    notes = [COMPUTED.format(" and ".join(computed))] * bool(computed)
+    notes = [NOTES["computed"].format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
         notes = [ONE_KEY]
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
-        notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
-    findings = tuple(_with_agreement(one, frame) for one in _merge(counted, sizes))
-    note = "\n  ".join(notes)
+        notes.insert(0, NOTES["other_inputs"].format(found[0].layers[0]))
+    findings, note = _merge(counted, sizes), "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
-
-
-def _with_agreement(one: Finding, frame: "pd.DataFrame") -> Finding:
-    """Return a finding; without a cause, with what agrees in its layer and what not."""
-    if one.explained:
-        return one
-    rows = frame[frame["layer"].isin(one.layers)].dropna()
-    is_same = (rows["difference"] <= rows["rounding"]).groupby(rows["quantity"]).all()
-    told = "".join(
-        f"; {does}: {', '.join(names)}"
-        for does, wanted in (("agree", True), ("differ", False))
-        if (names := [n for n in STAGES if n in is_same and is_same[n] == wanted])
-    )
-    return one._replace(text=one.text + told)
 
 
 def words_before_numbers(text: str) -> str:

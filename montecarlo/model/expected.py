@@ -410,13 +410,17 @@ def _flags(fields: Fields, convention: Convention) -> Expected:
 
 
 def _mscale(fields: Fields, convention: Convention) -> Expected:
-    """Return DeepSeek's divisor: the root over the square of YaRN's factor."""
+    """Return DeepSeek's divisor: the root over the square of YaRN's factor.
+
+    That is a factor of queries and of keys (Peng et al. 2023, equation 22).
+    """
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
     scale = _number_of(rope, "mscale_all_dim")
     if rope.get("rope_type", rope.get("type", "default")) == "default" or not scale:
         return Expected(CONFIG, root, f"sqrt({text})")
-    mscale = _yarn(rope, scale)
+    longer = max(_number_of(rope, "factor") or 1.0, 1.0)
+    mscale = 0.1 * scale * math.log(longer) + 1.0
     return Expected(
         CONFIG,
         root / mscale**2,
@@ -440,12 +444,6 @@ def _number_of(rope: Config, name: str) -> float | None:
     """Return a number of rotary embeddings; None where the field is not set or 0."""
     value = rope.get(name)
     return _number(name, value) if value else None
-
-
-def _yarn(rope: Config, mscale: float = 1.0) -> float:
-    """Return YaRN's factor of queries and of keys (Peng et al. 2023, equation 22)."""
-    factor = _number_of(rope, "factor") or 1.0
-    return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
 def _expected_at(caller: Caller, number: int) -> Expected:

@@ -23,10 +23,6 @@ from montecarlo.model.arrays import (
 )
 from montecarlo.small_files import require_regular
 
-#: Name of the array that has the numbers of the layers, where they are not all layers
-#: of the model.
-LAYERS = "layers"
-
 
 def open_files(
     paths: Sequence[Path], *, axes: Sequence[str] | None = None, causal: bool = False
@@ -38,7 +34,7 @@ def open_files(
     paths : sequence of Path
         ``.npz`` files of arrays ``q`` and ``k``, or ``.pt`` files with a dict of such
         tensors.  Attention ``weights``, or ``v`` and ``outputs``, are read if they are
-        there, and so are ``layers``, the numbers of the layers.
+        there.
     axes : sequence of str, optional
         Names of the arrays' axes; by default all of `AXES`.
     causal : bool
@@ -50,17 +46,13 @@ def open_files(
         If a file is not usable, or arrays do not fit each other.
     """
     require_files(paths)
-    sequences, layers = [], []
+    sequences = []
     for path in paths:
         held = _read_file(path)
-        numbers = held.pop(LAYERS, None)
         labels = {name: f"{name} of {path.name}" for name in held}
         arrays = {name: _as_floats(labels[name], a) for name, a in held.items()}
         sequences += make_sequences(arrays, axes, labels, causal=causal)
-        layers.append(_layer_numbers(path, numbers, sequences[-1].sizes["layer"]))
-    if len(set(layers)) > 1:
-        raise InputError(f"files must hold the same layers, got {show(layers)}")
-    return make_model(sequences, layers=layers[0], causal=causal)
+    return make_model(sequences, causal=causal)
 
 
 def require_files(paths: Sequence[Path]) -> None:
@@ -81,7 +73,7 @@ def require_files(paths: Sequence[Path]) -> None:
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file by name: those of `NAMES`, and `LAYERS`, if there."""
+    """Return the arrays of a file by name, those of `NAMES` that are there."""
     with path.open("rb") as file, _errors_in_one_line(path):
         if path.suffix == ".npz":
             if file.read(2) != b"PK":  # with which archives begin
@@ -99,7 +91,7 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
                 f"{path.name} must hold arrays q and k, and weights, or v and outputs, "
                 f"got {show(list(held))}"
             )
-        found = {name: held[name] for name in (*NAMES, LAYERS) if name in held}
+        found = {name: held[name] for name in NAMES if name in held}
         return {
             name: to_numpy(one) if hasattr(one, "detach") else np.asarray(one)
             for name, one in found.items()
@@ -132,22 +124,3 @@ def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
         upper = np.ascontiguousarray(array).view("<u2").astype(np.uint32)
         array = (upper << np.uint32(16)).view(np.float32)
     return check_array(label, array)
-
-
-def _layer_numbers(
-    path: Path, numbers: NDArray[Any] | None, n_layers: int
-) -> tuple[int, ...]:
-    """Return the numbers of a file's layers: those in ``numbers``, else from 0 on.
-
-    ``numbers`` is the array `LAYERS` of the file ``path``, None if it has none.
-    `InputError` unless they are ``n_layers`` different integers.
-    """
-    if numbers is None:
-        return tuple(range(n_layers))
-    found = tuple(numbers.flatten().tolist())
-    if numbers.dtype.kind not in "iu" or not len(found) == len(set(found)) == n_layers:
-        raise InputError(
-            f"{LAYERS} of {path.name} must be {n_layers} different whole numbers, got "
-            f"{show(found)}"
-        )
-    return found

@@ -139,7 +139,6 @@ class Provenance(NamedTuple):
     product: Product | None = None  # the origin, if it is a product of two tensors
     weights: Weights | None = None  # if softmax has run since
     lost: str = ""  # the operation that entries could not be traced through
-    mask: str = "none"  # ``none``, ``of booleans`` or ``added``: applied since
     n_factors_before_cap: int | None = None  # len(factors) at tanh; None without tanh
 
     def moved(self, move: Move) -> "Provenance":
@@ -299,7 +298,7 @@ class ProvenanceTracker:
     def _track_elementwise(self, operation: Operation) -> None:
         """Store the provenance of the result of an operation entry by entry.
 
-        It is that of an argument, with the factor, mask or cap that the operation is.
+        It is that of an argument, with the factor or cap that the operation is.
         """
         name, args, result = operation.name, operation.args, operation.result
         output = result if isinstance(result, Tensor) else result[0]
@@ -309,16 +308,9 @@ class ProvenanceTracker:
         tensor, provenance = source
         others = [one for one in args if one is not tensor]
         provenance = self._with_factor(name, provenance, others)
-        if provenance.product is not None and not provenance.lost:
-            if name in {"masked_fill", "where", "masked_scatter"}:
-                provenance = provenance._replace(mask="of booleans")
-            elif name == "add" and any(
-                isinstance(one, Tensor) and one.ndim for one in others
-            ):
-                provenance = provenance._replace(mask="added")
-            elif name == "tanh":
-                n_factors = len(provenance.factors)
-                provenance = provenance._replace(n_factors_before_cap=n_factors)
+        if name == "tanh" and provenance.product is not None and not provenance.lost:
+            n_factors = len(provenance.factors)
+            provenance = provenance._replace(n_factors_before_cap=n_factors)
         if output.shape != tensor.shape:
             shape = tuple(output.shape)
             provenance = provenance.moved(lambda x: x.expand(shape))
@@ -441,7 +433,6 @@ class ProvenanceTracker:
             tuple(operation.result.shape),
             factors=() if alpha == 1.0 else (float(alpha),),
             product=Product(tensors, provenances),
-            mask="added" if start and kwargs.get("beta", 1.0) else "none",
         )
         self._set(operation.result, provenance)
 
@@ -556,7 +547,6 @@ class ProvenanceTracker:
         passed = {
             "source": "torch" if weights.is_sdpa else "written out",
             "scale": None if math.isnan(scale) else scale,
-            "mask": weights.provenance.mask,
             "cap": weights.provenance.cap,
             "queries": tensor.shape[-2],
         }

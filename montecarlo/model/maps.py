@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array, entropy_of_weights
-from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
     AXES,
     KEY,
@@ -25,6 +24,7 @@ from montecarlo.model.arrays import (
     check_array,
     check_axes,
     read_finite,
+    require_weights,
 )
 from montecarlo.model.fits import rounding_error_of
 from montecarlo.model.masks import name_mask, sums_are_one
@@ -73,11 +73,7 @@ def attention_maps(
                 read_finite("weights", one, place | {"sequence": n}, last=KEY)
                 for n, one in enumerate(held[:, layer, head])
             ]
-            if min(one.min() for one in maps) < 0.0:
-                raise InputError(
-                    "weights must be at least 0, got less in "
-                    f"layer {layer}, head {head}"
-                )
+            require_weights(maps, **place)
             heads.append(place | _summarise_head(maps))
     import pandas as pd
 

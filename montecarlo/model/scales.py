@@ -30,6 +30,7 @@ from montecarlo.model.arrays import (
     Rows,
     Track,
     open_arrays,
+    require_weights,
     untracked,
 )
 from montecarlo.model.expected import KnownDivisor, divisors_within
@@ -288,11 +289,7 @@ def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.
     `InputError` for weights below 0, which names layer and head.
     """
     weights = [one.weights for one in found]
-    if (least := min(float(one.min()) for one in weights)) < 0.0:
-        raise InputError(
-            f"weights must be at least 0, got {least:g} in layer {head.layer}, head "
-            f"{head.head}"
-        )
+    require_weights(weights, head.layer, head.head)
     rounding_error = fits.rounding_error_of(weights)
     even = [are_even(one, rounding_error) for one in found]
     some = [np.any(one > 0.0, axis=1, keepdims=False) for one in weights]

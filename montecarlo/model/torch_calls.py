@@ -197,8 +197,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_four_axes(mask)[:room], shape)
-        kind = "causal" if is_causal else _mask_kind(passed_mask)
-        passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
+        passed = _options("torch", given.get("scale"), None, n_rows[0])
         self.receiver.add(arrays, passed)
 
     def _record_flex(self, operation: Operation) -> None:
@@ -221,7 +220,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         )
         shape = (*arrays["q"].shape[:3], key.shape[2])
         arrays["added"] = _added_by(added, shape)
-        passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        passed = _options(FLEX, scale, None, query.shape[2])
         del passed["cap"]  # one of the functions may have a cap
         self.receiver.add(arrays, passed)
 
@@ -295,28 +294,13 @@ def config_of(module: object) -> Mapping[str, object] | None:
     return dict(config.to_dict()) if has_one else None
 
 
-def _mask_kind(mask: object) -> str:
-    """Return the kind of a mask that was passed to attention, for `Captured.passed`.
-
-    ``none``, ``of booleans``, ``added`` for one of numbers, or ``of blocks``.
-    """
-    if mask is None:
-        return "none"
-    if not isinstance(mask, torch.Tensor):
-        return "of blocks"
-    return "of booleans" if mask.dtype == torch.bool else "added"
-
-
-def _options(
-    source: str, scale: object, mask: str, cap: object, queries: int
-) -> dict[str, Any]:
+def _options(source: str, scale: object, cap: object, queries: int) -> dict[str, Any]:
     """Return the options of a call by name, as `Captured.passed` has them.
 
     ``queries`` is the number of queries of a sequence, recorded or not, and is added:
-    ``{"source": "torch", "scale": None, "mask": "none", "cap": None, "queries": 512}``.
+    ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
     """
-    names = ("source", "scale", "mask", "cap", "queries")
-    return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
+    return {"source": source, "scale": scale, "cap": cap, "queries": queries}
 
 
 #: What stood in the place of what recordings replace, once for each recording that
@@ -439,7 +423,7 @@ def _record_whole(
     inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
     cap = inner_passed.get("cap", given.get("softcap"))
     scale, n_queries = given.get("scaling"), query.shape[2]
-    passed = _options("transformers", scale, _mask_kind(mask), cap, n_queries)
+    passed = _options("transformers", scale, cap, n_queries)
     passed["caller"] = caller
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]

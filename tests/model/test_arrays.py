@@ -35,7 +35,7 @@ BAD_ARRAYS = [
     (Q, K[..., :4], "k must have 5 along the axis 'd', as q, got 4"),
     (Q[:2], K, "k must have 2 along the axis 'sequence', as q, got 3"),
     (Q, K[:, :, :3], "axis 'head' as q, 4, or a part that divides it, got 3"),
-    (Q[:, :, :, :1], K, "q must have at least 2 along the axis 'token'"),
+    (Q[:1, :, :, :1], K[:1], "their scores must vary from token to token"),
     (Q, K * 0.0 + 0.1, "their scores must vary from token to token"),
     (Q * LEFT, K * ~LEFT, "q, k and their scores must vary"),
     (Q[:, :, :, :0], K, "got shape (3, 2, 4, 0, 5): name them"),

@@ -77,19 +77,6 @@ def test_archives_are_further_sequences(tmp_path):
     )
 
 
-def test_layers_keep_their_numbers(tmp_path):
-    """Those that a file names; files of other layers are no further sequences."""
-    paths = write_npz(tmp_path, q=Q, k=K, layers=np.array([3, 7]))
-    assert open_files(paths).layers == (3, 7)
-    more = write_npz(tmp_path, "more.npz", q=Q, k=K)
-    assert "files must hold the same layers, got [(3, 7), (0, 1)]" in refused(
-        *paths, *more
-    )
-    for wrong in ([3], [3, 3], [3, 3, 7], [0.0, 1.0], ["a", "b"]):
-        write_npz(tmp_path, q=Q, k=K, layers=np.array(wrong))
-        assert "layers of qk.npz must be 2 different whole numbers" in refused(*paths)
-
-
 class Trap:
     """Something that must not be loaded."""
 
@@ -125,8 +112,8 @@ def test_tensors_of_torch_are_read(tmp_path):
     """A dict of them, in any format; nothing else is unpickled."""
     torch, _ = need_torch()
     path, q, k = tmp_path / "qk.pt", torch.tensor(Q), torch.tensor(K)
-    torch.save({"q": q, "k": k, "layers": torch.tensor([3, 7]), "step": 3}, path)
-    assert table([path])[["layer", "head"]].iloc[-1].tolist() == [7, 3]
+    torch.save({"q": q, "k": k, "step": 3}, path)
+    assert table([path]).equals(observe(Q, K))
     torch.save({"q": q.bfloat16(), "k": k.bfloat16()}, path)
     rounded = (x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (Q, K))
     assert table([path]).equals(observe(*rounded))

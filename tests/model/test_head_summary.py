@@ -13,7 +13,6 @@ from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_r
 from montecarlo.model.watch import FROZEN, GROWN, HOT, LOOKS, ScoreWatch
 
 SHAPE = SEQUENCES, HEADS, TOKENS, D_K = 2, 4, 12, 8
-ROWS = 5
 CAUSAL = np.tril(np.ones((TOKENS, TOKENS), dtype=bool))
 
 

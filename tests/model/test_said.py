@@ -10,7 +10,7 @@ from montecarlo.model.comparing import say_first_lost
 from tests.model.heads import weighted
 
 D_K = 16
-PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
+PASSED = {"source": "torch", "scale": None, "cap": None}
 
 
 def arrays_of(multiplier=D_K**-0.5, tokens=24, d_k=D_K, heads=2):
