@@ -188,8 +188,8 @@ class Comparison:
         return f"the port {one.text}; {place}{part}"
 
 
-#: What an answer without findings says where it was not compared.  Outputs are not
-#: beside weights, nor values that one side lacks.
+#: What an answer without findings says where it was not compared.  Values are not where
+#: one side lacks them, nor outputs beside weights.
 RESULTS = {"v": "values", "outputs": "outputs"}
 
 
@@ -532,7 +532,7 @@ class LayerComparison:
             if name is None:
                 return None
             rounding = max(side.rounding, rounding_of(one.made[name]))
-            sides.append(causes.HeadSide(one, rounding, side.passed))
+            sides.append(causes.HeadSide(one, rounding, side.passed, name == "weights"))
         lacking = [side.name for side in self.sides if side.model.source == "outputs"]
         if len(lacking) == 2 and causes.have_same_outputs(*sides):
             return sides
@@ -542,11 +542,10 @@ class LayerComparison:
                 return None
             self.computed.update(lacking)
         if is_sure:
-            weights = [{"weights": np.asarray(one.weights)} for one in sides]
-            made = [one.made if "weights" not in one.made else {} for one in rows]
+            weights = [np.asarray(one.weights) for one in sides]
             rows = [
-                replace(r, made={**m, **w})
-                for r, m, w in zip(rows, made, weights, strict=True)
+                replace(one, made={**one.made, "weights": made})
+                for one, made in zip(rows, weights, strict=True)
             ]
             # rows of padding have even weights, where a large number hides all keys
             even = [are_even(one, rounding_of(one.weights)) for one in rows]
@@ -591,7 +590,30 @@ class LayerComparison:
                 found = (causes.Cause(name, told, port[name]),)
         for cause in found:
             self._note(cause, [head], apart, allowed)
+        if name == "weights" and {"v", "outputs"} <= {*port} & {*reference}:
+            self._compare_outputs(head, port, reference, allowed)
         return is_alike
+
+    def _compare_outputs(
+        self,
+        head: int,
+        port: Mapping[str, Array],
+        reference: Mapping[str, Array],
+        allowed: float,
+    ) -> None:
+        """Compare outputs of a head with the products of its own weights and values."""
+        ours, theirs = (
+            _apart(one["outputs"], one["weights"] @ one["v"])
+            for one in (port, reference)
+        )
+        norms = ours[0][0], theirs[0][0]
+        self.lines.append((self.layer, head, "outputs", *norms, ours[1], allowed))
+        if theirs[1] <= allowed and ours[1] > max(allowed, self.rtol):
+            made = port["weights"] @ port["v"]
+            told = "has other outputs than its weights and values make, as with dropout"
+            found = causes.explain_factor("outputs", port["outputs"], made, allowed)
+            for cause in found or (causes.Cause("outputs", told, made),):
+                self._note(cause, [head], ours[1], allowed)
 
 
 def say_farthest(

@@ -422,9 +422,10 @@ class ProvenanceTracker:
         provenances = [self._factor_provenance(one) for one in tensors]
         uses = zip(provenances, (-1, -2), strict=True)
         others = tensors[1], tensors[0].mT
+        results = operation.result, operation.result.mT
         end_attention = [
-            self._ends_attention(*use, values)
-            for use, values in zip(uses, others, strict=True)
+            self._ends_attention(*use, *more)
+            for use, more in zip(uses, zip(others, results, strict=True), strict=True)
         ]
         if any(end_attention) or any(one.is_parameter for one in provenances):
             return
@@ -450,14 +451,15 @@ class ProvenanceTracker:
         return Provenance(tuple(tensor.shape), factors=numbers)
 
     def _ends_attention(
-        self, provenance: Provenance, axis: int, values: Tensor
+        self, provenance: Provenance, axis: int, values: Tensor, outputs: Tensor
     ) -> bool:
         """Return whether a product that sums over an axis is one of weights and values.
 
         If so, the product with values ends attention: it is added to the receiver if it
         can be read, else reported as missed.  ``provenance`` is that of the factor,
         ``axis`` the axis of it that the product sums over, and ``values`` the other
-        factor, (block, key, entry) if the first is of weights.
+        factor, (block, key, entry) if the first is of weights; ``outputs``, (block,
+        query, entry), are the result.
         """
         product, weights = provenance.product, provenance.weights
         if provenance.lost:
@@ -473,7 +475,7 @@ class ProvenanceTracker:
             return False
         if weights.product is not None and self._receiver.room():
             try:
-                problem = self._hand_on(weights, provenance, axis, values)
+                problem = self._hand_on(weights, provenance, axis, (values, outputs))
             except (RuntimeError, IndexError) as error:
                 problem = str(error).partition("\n")[0]
             if problem:
@@ -483,15 +485,19 @@ class ProvenanceTracker:
         return True
 
     def _hand_on(
-        self, weights: Weights, used: Provenance, axis: int, values: Tensor
+        self,
+        weights: Weights,
+        used: Provenance,
+        axis: int,
+        ends: tuple[Tensor, Tensor],
     ) -> str:
-        """Add queries, keys, weights and values to the receiver.
+        """Add queries, keys, weights, values and outputs to the receiver.
 
         Return the reason if it fails.
 
         Such as ``queries or keys were written into``; empty on success.  ``used`` is
-        the provenance of the weights at the product with values, and ``axis`` the axis
-        that this product sums over.
+        the provenance of the weights at the product with values, ``axis`` the axis that
+        this product sums over, and ``ends`` are values and outputs.
         """
         product, tensor = weights.product, weights.tensor
         if product is None or tensor is None or not product.is_unmodified:
@@ -537,8 +543,11 @@ class ProvenanceTracker:
         of_values = used_block.flatten(0, -3)[:, 0, 0]
         same = of_values == q_block[chosen][:, :1]
         if same.any(dim=1).all():
-            v = values.detach().flatten(0, -3)[same.int().argmax(dim=1)]
+            used_by = same.int().argmax(dim=1)
+            v, outputs = (x.detach().flatten(0, -3)[used_by] for x in ends)
             found |= {"v": v} if v.shape[1] == k.shape[1] else {}
+            if outputs.shape[1] == tensor.shape[-2]:
+                found["outputs"] = outputs[:, last]
         arrays = {n: to_numpy(x.unflatten(0, order.shape)) for n, x in found.items()}
         for name, factor in zip("qk", scales, strict=True):
             if factor != 1.0 and not math.isnan(factor):

@@ -428,16 +428,15 @@ def _record_whole(
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]
         key, value = key[:, :, :n_keys], value[:, :, :n_keys]
-    arrays = mode.to_arrays({"q": query, "k": key})
+    made = {"v": value, "outputs": outputs.transpose(1, 2)}
+    arrays = mode.to_arrays({"q": query, "k": key, **made})
     if "weights" in inner:  # those before dropout
         arrays["weights"] = np.asarray(inner["weights"])
     elif weights is not None:
         arrays |= mode.to_arrays({"weights": weights[..., : key.shape[2]]})
-    else:
-        arrays |= mode.to_arrays({"v": value, "outputs": outputs.transpose(1, 2)})
-        if "added" in inner:  # heads that share keys may have come as rows
-            shape = (*arrays["q"].shape[:3], key.shape[2])
-            arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
+    elif "added" in inner:  # heads that share keys may have come as rows
+        shape = (*arrays["q"].shape[:3], key.shape[2])
+        arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
     if isinstance(mask, torch.Tensor) and mask.ndim == 4:
         mask = mask[: receiver.room(), :, -arrays["q"].shape[2] :]
         passed["hidden"] = to_numpy(mask[..., : key.shape[2]])

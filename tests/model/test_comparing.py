@@ -247,6 +247,15 @@ def test_what_is_written_otherwise_is_no_difference():
     assert compare(port, reference).first is None
 
 
+def test_outputs_are_held_against_weights_and_values():
+    """A factor is named; what the reference does as well is no difference."""
+    one = recorded()
+    sound = one | {"v": one["k"], "outputs": one["weights"] @ one["k"]}
+    port = sound | {"outputs": 1.1 * sound["outputs"]}
+    assert "multiplies outputs by 1.1" in str(compare(port, sound))
+    assert compare(sound, sound).first is compare(port, port).first is None
+
+
 def test_what_nothing_explains_is_said_so():
     """With how far apart it is and where; of the first sequence, too.
 
