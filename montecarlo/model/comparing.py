@@ -557,10 +557,8 @@ class LayerComparison:
         port, reference = (side.rows.made for side in (pair.port, pair.reference))
         name = next(one for one in ("weights", "outputs") if one in port)
         norms, apart = _apart(port[name], reference[name])
-        allowed, found = (
-            pair.allowed_by(pair.reference.d_k**-0.5),
-            tuple[causes.Cause, ...](),
-        )
+        allowed = pair.allowed_by(pair.reference.d_k**-0.5)
+        found: tuple[causes.Cause, ...] = ()
         if is_alike := apart <= allowed and pair.sees_the_same:
             is_alike = math.isfinite(pair.score_factor)
             hidden = pair.find_hidden_scale() if apart > causes.LEAST else None
@@ -591,28 +589,24 @@ class LayerComparison:
         for cause in found:
             self._note(cause, [head], apart, allowed)
         if name == "weights" and {"v", "outputs"} <= {*port} & {*reference}:
-            self._compare_outputs(head, port, reference, allowed)
+            self._compare_outputs(head, pair, allowed)
         return is_alike
 
     def _compare_outputs(
-        self,
-        head: int,
-        port: Mapping[str, Array],
-        reference: Mapping[str, Array],
-        allowed: float,
+        self, head: int, pair: causes.HeadPair, allowed: float
     ) -> None:
         """Compare outputs of a head with the products of its own weights and values."""
+        sides = pair.port.rows, pair.reference.rows
+        made = [one.weights @ one.made["v"] for one in sides]
         ours, theirs = (
-            _apart(one["outputs"], one["weights"] @ one["v"])
-            for one in (port, reference)
+            _apart(one.outputs, x) for one, x in zip(sides, made, strict=True)
         )
-        norms = ours[0][0], theirs[0][0]
-        self.lines.append((self.layer, head, "outputs", *norms, ours[1], allowed))
+        line = self.layer, head, "outputs", ours[0][0], theirs[0][0], ours[1], allowed
+        self.lines.append(line)
         if theirs[1] <= allowed and ours[1] > max(allowed, self.rtol):
-            made = port["weights"] @ port["v"]
             told = "has other outputs than its weights and values make, as with dropout"
-            found = causes.explain_factor("outputs", port["outputs"], made, allowed)
-            for cause in found or (causes.Cause("outputs", told, made),):
+            found = causes.explain_factor("outputs", sides[0].outputs, made[0], allowed)
+            for cause in found or (causes.Cause("outputs", told, made[0]),):
                 self._note(cause, [head], ours[1], allowed)
 
 

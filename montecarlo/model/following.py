@@ -420,12 +420,10 @@ class ProvenanceTracker:
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
         provenances = [self._factor_provenance(one) for one in tensors]
-        uses = zip(provenances, (-1, -2), strict=True)
-        others = tensors[1], tensors[0].mT
-        results = operation.result, operation.result.mT
+        ends = (tensors[1], operation.result), (tensors[0].mT, operation.result.mT)
         end_attention = [
-            self._ends_attention(*use, *more)
-            for use, more in zip(uses, zip(others, results, strict=True), strict=True)
+            self._ends_attention(*one)
+            for one in zip(provenances, (-1, -2), ends, strict=True)
         ]
         if any(end_attention) or any(one.is_parameter for one in provenances):
             return
@@ -451,15 +449,15 @@ class ProvenanceTracker:
         return Provenance(tuple(tensor.shape), factors=numbers)
 
     def _ends_attention(
-        self, provenance: Provenance, axis: int, values: Tensor, outputs: Tensor
+        self, provenance: Provenance, axis: int, ends: tuple[Tensor, Tensor]
     ) -> bool:
         """Return whether a product that sums over an axis is one of weights and values.
 
         If so, the product with values ends attention: it is added to the receiver if it
         can be read, else reported as missed.  ``provenance`` is that of the factor,
-        ``axis`` the axis of it that the product sums over, and ``values`` the other
-        factor, (block, key, entry) if the first is of weights; ``outputs``, (block,
-        query, entry), are the result.
+        ``axis`` the axis of it that the product sums over, and ``ends`` the other
+        factor and the result: if the first is of weights, values (block, key, entry)
+        and outputs (block, query, entry).
         """
         product, weights = provenance.product, provenance.weights
         if provenance.lost:
@@ -475,7 +473,7 @@ class ProvenanceTracker:
             return False
         if weights.product is not None and self._receiver.room():
             try:
-                problem = self._hand_on(weights, provenance, axis, (values, outputs))
+                problem = self._hand_on(weights, provenance, axis, ends)
             except (RuntimeError, IndexError) as error:
                 problem = str(error).partition("\n")[0]
             if problem:

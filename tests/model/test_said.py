@@ -24,8 +24,7 @@ def captured_of(rows=None, multiplier=D_K**-0.5, **more):
     arrays = {name: one[:, 0] for name, one in arrays_of(multiplier, **more).items()}
     n_queries = arrays["q"].shape[2]
     if rows is not None:
-        kept = {name: arrays[name][:, :, -rows:] for name in ("q", "weights")}
-        arrays |= kept
+        arrays |= {name: arrays[name][:, :, -rows:] for name in ("q", "weights")}
     captured.add(arrays, PASSED | {"queries": n_queries})
     return captured
 
@@ -53,14 +52,11 @@ def test_axes_are_those_of_arrays_beside_something_captured():
 def test_a_comparison_of_some_rows_says_so():
     """Of the last 64 of 200; where all were captured nothing is said."""
     told = str(compare(captured_of(64, tokens=200), captured_of(64, tokens=200)))
-    assert told == (
-        "cannot be told: no head differs by more than rounding, "
-        "of the last 64 rows of 200"
-    )
+    said = "no head differs by more than rounding"
+    assert told == f"cannot be told: {said}, of the last 64 rows of 200"
     assert str(compare(captured_of(64, tokens=200), captured_of(tokens=200))) == told
     whole = compare(captured_of(None, tokens=200), captured_of(None, tokens=200))
-    told = "no head differs by more than rounding; values and outputs were not compared"
-    assert str(whole) == told
+    assert str(whole) == f"{said}; values and outputs were not compared"
     other = compare(captured_of(64, tokens=200), captured_of(64, 0.2, tokens=200))
     assert "has scale 0.25 = 1/sqrt(d_k) where the reference has 0.2" in str(other)
 
@@ -82,10 +78,8 @@ def test_the_operation_that_is_not_finite_first_is_named():
     some, rows, outputs, inf = weights.copy(), weights.copy(), weights @ k, q.copy()
     some[3, 2] = rows[3] = outputs[3] = np.nan
     inf[3, 2] = np.inf
-    large = {
-        name: (2e2 * one).astype("f2").astype(float)
-        for name, one in (("q", q), ("k", k))
-    }
+    both = zip("qk", (q, k), strict=True)
+    large = {name: (2e2 * one).astype("f2").astype(float) for name, one in both}
     seen = np.zeros_like(weights)
     hidden = seen.copy()
     seen[3, 1:] = hidden[3] = -np.inf  # of the one a key is seen
