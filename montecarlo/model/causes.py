@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import t_quantile
 from montecarlo.model import fits
-from montecarlo.model.answers import say_mask, say_numbers
+from montecarlo.model.answers import SENTENCES, say_mask, say_numbers
 from montecarlo.model.arrays import Rows
 from montecarlo.model.masks import name_mask
 from montecarlo.model.scales import FLOAT32
@@ -189,8 +189,7 @@ def explain_factor(
     factor, told = best_factor(port, reference), "multiplies {name} by {port:.4g}"
     cause = Cause(name, told, factor * reference, 1, factor.item(), 1.0, is_free=True)
     rows = best_factor(port, reference, axis=1)
-    told = f"{BY_QUERY}, {say_ends(rows)}: exponentials are divided by another sum, "
-    told += "as with another sink or none"
+    told = f"{BY_QUERY}, {say_ends(rows)}: its softmax has another sum, as of a sink"
     by_row = Cause(name, told, rows * reference, rows.size, is_free=True)
     return explain(port, reference, [cause, by_row], rounding * _norm(reference))
 
@@ -225,13 +224,14 @@ def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]
 def _few_tokens(
     port: Array, reference: Array, positions: Array
 ) -> tuple[list[Array], Array]:
-    """Return some tokens of the first two heads of both sides, and their positions.
+    """Return some tokens of the two heads that differ most, and their positions.
 
     ([port, reference], positions): at most `ROTARY_TOKENS` tokens at even distances,
     shapes (n_heads, n_tokens, d) and (n_tokens,).
     """
     few = slice(None, None, -(-len(positions) // ROTARY_TOKENS))
-    return [x[:2, few] for x in (port, reference)], positions[few]
+    heads = np.argsort(np.square(port - reference).sum(axis=(1, 2)))[-2:]
+    return [x[heads][:, few] for x in (port, reference)], positions[few]
 
 
 def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
@@ -241,7 +241,7 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     ours, theirs = (np.stack([way.turn(x, at, -1) for way in ways]) for x in few)
     factor, gain = _fit_norm(ours, theirs, STEPS)
     shift = (ours - theirs).mean(axis=-2, keepdims=True)
-    made = factor * gain * theirs, theirs + shift, _fit_mean(ours, theirs, STEPS)[0]
+    made = factor * gain * theirs, theirs + shift, *_clamped(ours, theirs)
     left = [np.square(ours - one).sum(axis=(1, 2, 3)) for one in made]
     way = ways[int(np.min(left, axis=0).argmin())]
     ours, theirs = (way.turn(x, positions, -1) for x in (port, reference))
@@ -261,32 +261,21 @@ def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
     factor, gain = _fit_norm(ours, theirs, MANY_STEPS)
     told = _say_norm(ours, theirs, factor, gain)
     yield Cause("", told, factor * gain * theirs, factor.size + gain.size)
-    made, gain = _fit_mean(ours, theirs, MANY_STEPS)
-    mine, other = (
-        _norm((x / np.where(gain, gain, 1.0)).mean(axis=2)) for x in (ours, theirs)
-    )
-    verbs = ("subtracts", "does not") if mine < other else ("keeps", "subtracts it")
-    told = f"{verbs[0]} the mean of {{name}} over entries before the norm's gain, the "
-    told += f"reference {verbs[1]}: LayerNorm and RMSNorm"
-    yield Cause("", told, made, 2 * factor.size + gain.size)
+    mine, other = (float(np.abs(x).max()) for x in (ours, theirs))
+    both = SENTENCES["comparison"]["clamps"], _clamped(ours, theirs)
+    for told, made in zip(*both, strict=True):
+        yield Cause("", told, made, int((made != theirs).sum()), mine, other)
 
 
-def _fit_mean(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
-    """Return the best fit to the port by a factor of each token and a vector by head.
+def _clamped(ours: Array, theirs: Array) -> tuple[Array, Array]:
+    """Return what the port has if it clamps entries, and if the reference alone does.
 
-    The fit is a multiple of the reference plus a multiple of the head's vector.
-    Returned are the fit, of the shape of the port, and the vectors, shape (..., 1, d).
+    All have the shape (..., head, token, d).
     """
-    means = port - best_factor(port, reference, -1) * reference
-    vector = np.linalg.svd(means, full_matrices=False)[2][..., :1, :]
-    for _ in range(steps):
-        # both multiples of a token, from what the reference leaves of the vector
-        across = vector - best_factor(vector, reference, -1) * reference
-        means = best_factor(port, across, -1)
-        factor = best_factor(port - means * vector, reference, -1)
-        vector = (means * (port - factor * reference)).sum(axis=-2, keepdims=True)
-        vector /= np.maximum(np.square(means).sum(axis=-2, keepdims=True), TINY)
-    return factor * reference + means * vector, vector
+    ends = (np.abs(x).max(axis=(-3, -2, -1), keepdims=True) for x in (ours, theirs))
+    largest, other = ends
+    at_end = np.abs(theirs) > (1.0 - SAME_FACTOR) * other
+    return theirs.clip(-largest, largest), np.where(at_end, ours, theirs)
 
 
 def _fit_norm(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
@@ -484,7 +473,8 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
             made = np.einsum("tpij,htjp->ihtp", matrix, theirs)
             made = way.with_pairs(reference, made[0] + 1j * made[1])
             told = "applies norm and rotation of {name} in another order: one side "
-            yield Cause("", told + "rotates before its gain", made, matrix.size)
+            told += "rotates before its gain"
+            yield Cause("", told, made, matrix.size, is_free=True)
 
 
 def _say_positions(farther: Array, positions: Array) -> str:
@@ -992,7 +982,9 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
             f"a cap of {{{side}:.4g}}" if math.isfinite(one) else "no cap"
             for side, one in (("port", cap), ("reference", theirs))
         ]
+        is_early = math.isclose(cap, theirs * pair.rule.scale, rel_tol=ALIKE)
         told = f"has {said[0]} where the reference has {said[1]}"
+        told += ", as if it were applied before the scale" * is_early
         yield Cause("cap", told, _softmax(logits, total), port=cap, reference=theirs)
 
 

@@ -61,7 +61,6 @@ MOST_NUMBERS = 8
 NOTES: dict[str, str] = SENTENCES["comparison"]
 #: Beginnings of what is said where nothing explains a difference.
 ANOTHER, OTHER = "has another {name}", "has other"
-GROUPED = "has {} heads of other groups ({}, not {})"
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 
@@ -511,6 +510,10 @@ class LayerComparison:
             rows = [
                 one.model.read_rows(place, sequence, self.n_rows) for one in self.sides
             ]
+            added = [np.unique(() if one.added is None else one.added) for one in rows]
+            if [*added[0]] == [0.0, 1.0] != [*added[1]]:
+                cause = causes.Cause("mask", NOTES["zero_one"], added[0], explained=1.0)
+                self._note(cause, [head], math.inf, 0.0)
             is_whole = len(rows[0].places) == self.port.vectors["q"].shape[1]
             both = self._with_weights(rows)
             if both is None:
@@ -625,8 +628,9 @@ def say_farthest(
     place = np.unravel_index(int(away.argmax()), away.shape)
     head, token, last = map(int, place)
     return (
-        f"most in {name} of head {heads[head]}, {'key' if name in 'kv' else 'query'} "
-        f"{tokens[token]}, {'key' if name == 'weights' else 'entry'} {last}: "
+        f"most in {name} of {'key ' * (name in 'kv')}head {heads[head]}, "
+        f"{'key' if name in 'kv' else 'query'} {tokens[token]}, "
+        f"{'key' if name == 'weights' else 'entry'} {last}: "
         f"{port[place]:.3g} in place of {reference[place]:.3g}"
     )
 
@@ -737,10 +741,13 @@ def _join(
     notes = [NOTES["computed"].format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
         notes = [ONE_KEY]
-    known = {one.layers for one in counted if one.is_vector}
-    if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
+    findings, known = _merge(counted, sizes), {one.layers for one in counted}
+    start = findings[0].layers[0] if findings else 0
+    if start > results[0].layer and counted[0].is_vector and not counted[0].explained:
+        notes.insert(0, NOTES["behind"].format(start - 1))
+    elif any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, NOTES["other_inputs"].format(found[0].layers[0]))
-    findings, note = _merge(counted, sizes), "\n  ".join(notes)
+    note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
 
@@ -850,7 +857,7 @@ def say_groups(
         [way for way, each in ways.items() if each == one] for one in (met, theirs)
     )
     is_so = len(mine) == len(other) == 1 and mine != other
-    return GROUPED.format(kind, *mine, *other) if is_so else ""
+    return NOTES["grouped"].format(kind, *mine, *other) if is_so else ""
 
 
 def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
@@ -870,8 +877,7 @@ def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
         return "adds its bias with the sign reversed" if reversed_ else text or told
     if (reference == 1.0).all():
         return "multiplies its bias by another factor in each head: {ports}"
-    told = "has another slope of its bias by distance in each head: {ports}, the "
-    told += "reference {references}{of_layer}"
+    told = NOTES["slopes"]
     is_same = np.allclose(np.sort(port), np.sort(reference), rtol=causes.ALIKE)
     return told + ": those of other heads" * is_same
 

@@ -254,6 +254,8 @@ def test_outputs_are_held_against_weights_and_values():
     port = sound | {"outputs": 1.1 * sound["outputs"]}
     assert "multiplies outputs by 1.1" in str(compare(port, sound))
     assert compare(sound, sound).first is compare(port, port).first is None
+    added = {"added": np.broadcast_to(np.tri(30), one["weights"].shape)}
+    assert "adds its mask, 1 or 0, to the scores" in str(compare(sound | added, sound))
 
 
 def test_what_nothing_explains_is_said_so():
@@ -309,9 +311,7 @@ def test_sinks_are_seen_in_outputs_of_an_unknown_mask(number_format):
     port, reference = (
         run(size, number_format, sink=sink, **options) for sink in (0.5, 2.0)
     )
-    told = (
-        "the port multiplies outputs by a factor by query, 1.* another sink or none; "
-    )
+    told = "the port multiplies outputs by a factor by query, 1.* sum, as of a sink; "
     assert re.match(told, str(compare(port, reference)))
     assert compare(port, port).first is None
 

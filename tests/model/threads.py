@@ -418,10 +418,10 @@ OTHERS = {
         rotated(normed(eps=0.1)),
         r"normalises (q|k|q and k) with another eps: 0\.[89]",
     ),
-    "RMSNorm for LayerNorm": (
-        rotated(lambda x: x - x.mean(axis=-1, keepdims=True), normed(gain=0.5)),
-        rotated(normed(gain=0.5)),
-        "keeps the mean of q and k .* the reference subtracts it",
+    "clamp missing": (
+        rotated(lambda x: x.clip(-1.5, 1.5)),
+        rotated(),
+        r"does not clamp q and k at 1\.5, as the reference does",
     ),
     "window missing beside small weights": (
         lambda s: {"hidden": causal(s, 5), "scale": 3.0 / s.root},
