@@ -13,9 +13,6 @@ try:
 except KeyboardInterrupt:  # in the first tenths of a second: no traceback
     sys.exit(130)
 
-#: Options that may be given instead of a command.
-OPTIONS = ("--help", "--list", "--version")
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
@@ -37,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == "--version":
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
-        look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
+        look_up("command", name, dict.fromkeys((*COMMANDS, "--list", "--version")))
         return run("", arguments) if name == "--list" else run(name, rest)
     except (InputError, UnfinishedError, KeyboardInterrupt) as error:
         return print_error("", error)

@@ -24,7 +24,6 @@ MOST_LISTED = 160
 #: Kind of names -> KIND of ``--list`` that shows them, with a note.
 LISTS = {
     "quantity": "quantities",
-    "sampled quantity": "quantities",
     "claim": "claims",
     "distribution": "distributions",
 }
@@ -47,9 +46,13 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'NAME'?" with the most similar known name, or ""."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    """Return " Did you mean 'NAME'?" with the most similar known name, or "".
+
+    Words of a name, which ``_`` joins, may be in another order.
+    """
+    by_words = {" ".join(sorted(one.split("_"))): one for one in known}
+    near = difflib.get_close_matches(" ".join(sorted(name.split("_"))), by_words, n=1)
+    return f" Did you mean {by_words[near[0]]!r}?" if near else ""
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:

@@ -109,4 +109,5 @@ def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
     try:
         return tomllib.loads(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} must be TOML, got: {error}") from None
+        reason = str(error).replace("Cannot overwrite a value", "a key stands twice")
+        raise InputError(f"{name} must be TOML, got: {reason}") from None

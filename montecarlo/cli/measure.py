@@ -168,7 +168,7 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
         exact = exact_row(requested)
         if exact is None:
             raise NotReachedError(
-                f"--exact must stand where theory has a value of {options.quantity}"
+                f"--exact must be left out: theory has no value of {options.quantity}"
             )
         return Result(exact, time.perf_counter() - started, command)
     relative = options.relative_error

@@ -234,7 +234,7 @@ class Parser(argparse.ArgumentParser):
         option, the hint names them.
         """
         if not name.startswith("-"):
-            raise InputError(f"arguments must be options (--seed 1), got {show(name)}")
+            raise InputError(f"an argument must follow its option, got {show(name)}")
         others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
         hint = f" It is one of {' and '.join(others)}." * bool(others)
         hint = hint or suggest(name, self._option_string_actions)

@@ -269,7 +269,7 @@ def request_rows(
             f"names and sizes must make at most {MOST_POINTS} points, got {points}"
         )
     quantities = dict.fromkeys(
-        look_up("sampled quantity", one, QUANTITIES).name for one in columns["quantity"]
+        look_up("quantity", one, QUANTITIES).name for one in columns["quantity"]
     )
     rows: list[Row] = []
     missing: dict[str, Row] = {}

@@ -99,7 +99,9 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
             by_mask = point.has_rows and not (point.is_masked or quantity.given)
             possible += ["first or last under a mask"] * by_mask
         if possible:
-            hint = " (only format_... have others)" * (part in RowKey._fields[3:])
+            hint = " (only quantities format_... have others)" * (
+                part in RowKey._fields[3:]
+            )
             kind = f"{part} of {key.quantity}{hint}"
             look_up(kind, getattr(key, part), dict.fromkeys(possible))
     raise InputError(
