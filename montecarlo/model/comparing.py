@@ -443,8 +443,12 @@ class LayerComparison:
             both = [one.get(name, lacking) for one in (ours, theirs)]
             count = max(map(len, both))
             port, reference = (np.repeat(x, count // len(x), axis=0) for x in both)
-            if port.shape != reference.shape:
-                continue  # another d_k: scores are compared
+            if port.shape != reference.shape:  # scores are compared
+                told = f"has {port.shape[2]} entries of {{name}}, the reference "
+                cause = causes.Cause(name, f"{told}{reference.shape[2]}", port)
+                if name != "v":
+                    self._note(cause._replace(explained=1.0), self.heads, math.inf, 0.0)
+                continue
             each = list(map(_apart, port, reference))
             heads = []
             for place, head in enumerate(self.heads):
@@ -540,10 +544,10 @@ class LayerComparison:
         if len(lacking) == 2 and causes.have_same_outputs(*sides):
             return sides
         is_sure = all(one.is_sure for one in sides)
-        if len(lacking) == 1:
-            if not is_sure:
-                return None
-            self.computed.update(lacking)
+        is_wide = len(lacking) == 2 and len({one.outputs.shape for one in rows}) > 1
+        if not is_sure and (len(lacking) == 1 or is_wide):
+            return None
+        self.computed.update(lacking if len(lacking) == 1 else ())
         if is_sure:
             weights = [np.asarray(one.weights) for one in sides]
             rows = [
@@ -877,9 +881,8 @@ def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
         return "adds its bias with the sign reversed" if reversed_ else text or told
     if (reference == 1.0).all():
         return "multiplies its bias by another factor in each head: {ports}"
-    told = NOTES["slopes"]
     is_same = np.allclose(np.sort(port), np.sort(reference), rtol=causes.ALIKE)
-    return told + ": those of other heads" * is_same
+    return NOTES["slopes"] + ": those of other heads" * is_same
 
 
 def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
