@@ -59,7 +59,7 @@ class Call(NamedTuple):
     passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
-        """Return the call with the last ``n_rows`` queries of each sequence alone.
+        """Return the call with only the last ``n_rows`` queries of each sequence.
 
         All keys stay.
         """
@@ -138,11 +138,11 @@ class Captured:
             self.rows, self._passes = ROWS, self._last_rows(ROWS)
 
     def last_rows(self, rows: int) -> "Captured":
-        """Return the same with the last rows of each sequence alone."""
+        """Return a copy with only the last ``rows`` queries of each sequence."""
         return replace(self, rows=rows, _passes=self._last_rows(rows))
 
     def _last_rows(self, rows: int) -> list[list[Call | None]]:
-        """Return the passes with the last rows of each sequence alone."""
+        """Return the calls of each pass, cut to the last queries of each sequence."""
         return [[one and one.last_rows(rows) for one in each] for each in self._passes]
 
     def room(self) -> int:
@@ -199,9 +199,10 @@ class Captured:
 
     @property
     def rows_kept(self) -> str:
-        """Which rows are kept of a sequence, as text: ``the last 64 rows of 512``.
+        """Words for the rows that are kept of a sequence: ``the last 64 rows of 512``.
 
-        Of the sequence with the most rows dropped; empty if all rows are kept.
+        They describe the sequence of which most rows were dropped.  An empty string if
+        all rows are kept.
         """
         counts = [
             (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
@@ -227,10 +228,10 @@ class Captured:
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """For each layer, the class name of the module whose call was its first.
+        """For each layer, the module whose call was its first, with its configuration.
 
-        With the module's configuration.  For an unknown module, an empty name and the
-        configuration of the model.
+        If the module is not known, its name is empty, and the configuration is the
+        model's.
         """
         return tuple(
             one.get("caller")
@@ -435,10 +436,7 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Add a call to ``captured``, and keep as many rows as it does from now on.
-
-        ``receiver.rows`` becomes ``captured.rows``.
-        """
+        """Add a call to ``captured``, and update how many rows of others are kept."""
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

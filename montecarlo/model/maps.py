@@ -107,9 +107,10 @@ def _summarise_head(maps: Sequence[Array]) -> dict[str, Any]:
 
 
 def _bare_rows(weights: Array) -> Rows:
-    """Return weights as `Rows` without queries, keys and scores, for `name_mask`.
+    """Return attention weights as `Rows` without queries, keys and scores.
 
-    ``weights`` has the shape (n_rows, n_keys); the last row belongs to the last key.
+    `name_mask` takes such rows.  ``weights`` has the shape (n_rows, n_keys); the last
+    row belongs to the last key.
     """
     n_rows, n_keys = weights.shape
     nothing, shift = np.empty((n_rows, 0)), n_keys - n_rows

@@ -44,7 +44,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, answers.ScaleAnswer]:
-    """Return the quantities of each head, and the answer whether scales are expected.
+    """Return (quantities of each head, answer whether scales are as expected).
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def make_tables(
 def record_observation(
     observation: Observation, answer: answers.ScaleAnswer
 ) -> dict[str, Any]:
-    """Return an observation as data for JSON, with None for NaN and infinity.
+    """Return an observation and the answer as data for JSON; None for NaN and infinity.
 
-    ``applied`` has the scales and the answer.
+    The key ``applied`` has the scales and the answer.
     """
     model, scales = observation.model, answer.scales.heads
     record = {
@@ -143,8 +143,8 @@ def list_heads(
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return (headings, rows) of a table of heads, with all cells as text.
 
-    At most `MOST_FINDINGS` heads: those whose divided scores have a variance within
-    rows that is farthest from 1.  The last two columns are words.
+    At most `MOST_FINDINGS` heads: those whose score variance within rows, after
+    division, is farthest from 1.  The last two columns are words.
     """
     divisors = {
         one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
@@ -172,9 +172,10 @@ def _sort_key(one: ObservedHead) -> float:
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield a line of text that counts heads by state, and one if sequences are few.
+    """Yield a line that counts heads by state, and a second if there are few sequences.
 
-    Such as ``12 heads, d_k = 64, divisor 8: 3 saturated, 9 balanced``.
+    The first is such as ``12 heads, d_k = 64, divisor 8: 3 saturated, 9 balanced``.
+    The second warns of fewer than 5 sequences.
     """
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
