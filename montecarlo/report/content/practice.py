@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("practice.json")
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A property of attention rows: exact value, and an estimate from samples.
+    """A property of attention rows: its exact value, and an estimate from samples.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_change(self) -> float:
-        """Largest relative change of any softmax property between the two d_k.
+        """Largest relative change of a softmax property between the two values of d_k.
 
         A share, rounded to 0.01.
         """

@@ -54,9 +54,9 @@ SLOWER = 1.334
 
 
 def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
-    """Return the figure of the steps until arms learn against d_k.
+    """Return the figure of the steps until arms learn, against d_k.
 
-    With a panel for each optimiser.  None if the tables lack the data.
+    It has a panel for each optimiser.  None if the tables lack the data.
     """
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
@@ -67,7 +67,7 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
     top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        """Draw ``mine``, the steps of all arms with one optimiser, into its panel.
+        """Draw the steps of all arms with one optimiser into its panel.
 
         The y axis is logarithmic and ends at ``top`` steps.
         """
@@ -113,7 +113,8 @@ def _plot_steps(
 ) -> tuple[float, float]:
     """Draw the median steps of an arm with intervals; return (y, x) of the last mark.
 
-    Medians beyond the last step are marks above it, in the arm's own ``lane``.
+    Medians beyond the last step are marks above it, at a height that ``lane`` numbers:
+    one for each arm.
     """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)

@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return message -> names of the files or entries that use it, for all messages."""
+    """Return all messages, each with the names of the files or entries that use it."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
