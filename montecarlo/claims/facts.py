@@ -34,9 +34,9 @@ INTRODUCED = 2017
 
 
 def is_product_square(_: Catalogue) -> list[bool]:
-    """Return answers whether QKᵀ has shape (d_k, d_k), and q·k has d_k² numbers.
+    """Return whether QKᵀ has shape (d_k, d_k), and whether q·k has d_k² numbers.
 
-    The list has both answers for each of the `SIZES`, six in all.  The catalogue is not
+    The list has both answers for each of `SIZES`, six in all.  The catalogue is not
     used.
     """
     agrees = []

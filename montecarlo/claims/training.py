@@ -61,14 +61,16 @@ SLOPE = "update_slope"
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """How far a training run differs from one with rescaled divisor and weights.
+    """How far a training run differs from an equivalent one with rescaled weights.
+
+    The other run has another divisor, and weights and a rate that are rescaled for it.
 
     Attributes
     ----------
     optimiser : str
     d_k : int
     factor : float
-        Original divisor over the other one.
+        Original divisor / other divisor.
     steps : int
         Length of the runs.
     weights : float

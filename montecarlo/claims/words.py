@@ -30,9 +30,9 @@ def read_thresholds() -> Mapping[str, float]:
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the words, of the ids given, whose text gives no measure for them.
+    """Return those of the given ids of words whose text gives no measure for them.
 
-    Words that are not in the table have none.
+    Words that are not in the table have no measure.
     """
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

@@ -335,9 +335,9 @@ class NumberFormat:
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Return an interval as HTML, or ≤ or ≥ its only end, rounded outwards.
+        """Return an interval as HTML, rounded outwards; ≤ or ≥ its end if one is open.
 
-        An open end is None; a single end has two significant digits: ``≤ 0.010``.
+        An open end is None.  A single end has two significant digits: ``≤ 0.010``.
         """
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))

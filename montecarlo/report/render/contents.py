@@ -131,7 +131,7 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return section -> ids of its figures, for a page in the order of its sections.
+    """Return the ids of the figures in each section of a page, in order, by section.
 
     The page is the report with ``on_report``, else its evidence page.  A report of a
     user's ``own`` claims has one page, with all figures.
