@@ -108,10 +108,10 @@ def attention_scale(
 def _check(
     source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Call `assert_attention_scale` with ``options``; a failure also names a command.
+    """Call `assert_attention_scale` with ``options``; add a command to a failure.
 
     The command shows details of the recorded attention, which is saved in ``tmp_path``
-    of the test of ``request``.
+    of the test that made ``request``.
     """
     __tracebackhide__ = True
     from montecarlo.errors import InputError
