@@ -445,7 +445,7 @@ class PreciseRows:
         return n * (ratio * ratio)  # ratio**2 may raise on overflow
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
-        """Sample all points until every row reaches its target error, or cannot.
+        """Sample all points until every row reaches its target error, if it can.
 
         On Ctrl-C the store keeps the batches that have finished.
         """
