@@ -47,7 +47,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'NAME'?" with the most similar known name, or ""."""
+    """Return " Did you mean 'NAME'?" with the most similar known name; "" if none."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -102,7 +102,7 @@ Advance = Callable[[DesignPoint, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Numbers of replicates of a point: at its first analysis, and at most.
+    """Numbers of replicates of a point: at its first analysis, and in all at most.
 
     An analysis decides whether the replicates of a point suffice.
     """

@@ -44,7 +44,7 @@ NOTES: dict[str, str] = SENTENCES["notes"]
 
 
 class Finding(NamedTuple):
-    """Heads with the same answer for the same reasons, which are reported together."""
+    """Heads with the same answer for the same reasons, that are reported together."""
 
     heads: tuple[HeadScale, ...]
     answer: str  # `YES`, `NO` or `UNDETERMINED`
@@ -86,15 +86,15 @@ def answer_scales(
     scales : ModelScales
         The scales that the heads apply, from `find_scales`.
     expected : Expected
-        From `find_expected`.
+        The divisor that they ought to apply, from `find_expected`.
     rtol : float
         Relative tolerance of the divisor.
     missed : tuple of str
-        Possible attention that was not followed, with the reasons.  If there is any,
-        the answer is not `YES`.
+        Operations that may be attention and were not followed, with the reasons.  If
+        there are any, the answer is not `YES`.
     caps : mapping, optional
-        Caps of scores that were passed to attention, by number of the layer; None for
-        a layer without a cap.  Layers whose cap is not known are missing.
+        Number of a layer -> the cap of scores that was passed to attention; None for no
+        cap.  A layer whose cap is not known is missing.
     """
     answers = set()
     parts: dict[str, dict[str, None]] = {YES: {}, NO: {}, UNDETERMINED: {}}
@@ -182,10 +182,10 @@ def check_parts(
     scales: ModelScales,
     caps: Mapping[int, float | None],
 ) -> Iterator[PartAnswer]:
-    """Yield an answer for each configured part of a head, and for unexpected sinks.
+    """Yield an answer for each configured part of attention, and for unexpected sinks.
 
-    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` are
-    those that were passed to attention, as in `answer_scales`.
+    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` maps
+    layers to the caps that were passed to attention, as in `answer_scales`.
     """
     parts = expected.at(head.head.layer).parts
     if not math.isnan(parts.cap) and head.outcome == "scale":
@@ -287,7 +287,7 @@ def say_findings(answer: ScaleAnswer) -> Iterator[str]:
     """Yield a line of text for each finding: its heads, and what they do.
 
     Such as ``layers 0-3, all heads: scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.
-    At most `MOST_FINDINGS`; one further line counts the others.
+    If there are more than `MOST_FINDINGS`, the last line counts the others.
     """
     for one in answer.findings[:MOST_FINDINGS]:
         yield f"{say_places(one, answer.scales.n_heads)}: {say_finding(one, answer)}"
@@ -343,8 +343,8 @@ def say_numbers(numbers: Sequence[int]) -> str:
 def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     """Return a finding in words, without its layers and heads.
 
-    The divisor, form, mask and sum of weights, what was expected, and likely mistakes:
-    ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
+    The words say the divisor, form, mask and sum of weights, what was expected, and
+    likely mistakes: ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
     """
     one = finding.heads[0]
     meant, mask = answer.expected.at(one.head.layer), one.mask

@@ -158,7 +158,7 @@ class SequenceArrays(NamedTuple):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes that all sequences of a model have in common."""
+        """Numbers of layers, heads and key heads, and d_k; equal in all sequences."""
         q, k = (self.layers[name] for name in "qk")
         sizes = len(q), len(q[0]), len(k[0]), q[0].shape[-1]
         return dict(zip(("layer", "head", "head of k", "d"), sizes, strict=True))
@@ -261,7 +261,7 @@ class Rows:
 
     @property
     def outputs(self) -> Array:
-        """Means of the values by the weights, shape (n_rows, d_v)."""
+        """Outputs, the weighted means of the values, shape (n_rows, d_v)."""
         return self.made["outputs"]
 
     @property
@@ -271,13 +271,13 @@ class Rows:
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        """Position of each key minus that of the query, shape (n_rows, n_keys)."""
+        """Position of the key minus position of the query, shape (n_rows, n_keys)."""
         found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
         return found
 
     @cached_property
     def distances(self) -> Array:
-        """Distance of each key and the query, shape (n_rows, n_keys)."""
+        """Absolute distance of key and query, shape (n_rows, n_keys)."""
         return np.abs(self.offsets).astype(float)
 
     def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
@@ -304,7 +304,7 @@ class Model:
 
     @property
     def head_labels(self) -> tuple[int, ...]:
-        """Numbers of the heads of queries of each layer."""
+        """Numbers of the query heads of each layer."""
         return tuple(self.key_heads)
 
     @property
@@ -433,7 +433,7 @@ def read_finite(
 
 
 def require_weights(weights: Iterable[Array], layer: int, head: int) -> None:
-    """Raise an `InputError` if attention weights of a head are less than 0."""
+    """Raise an `InputError` if any attention weight of a head is less than 0."""
     if (least := min(float(one.min()) for one in weights)) < 0.0:
         raise InputError(
             f"weights must be at least 0, got {least:g} in layer {layer}, head {head}"

@@ -385,7 +385,7 @@ class Rotary(NamedTuple):
 
     @property
     def entries(self) -> tuple[slice, slice]:
-        """The first and the second entries of all pairs, as slices of a vector."""
+        """(first entries of all pairs, their second entries), as slices of a vector."""
         if self.pairs == "halves":
             return slice(self.width // 2), slice(self.width // 2, self.width)
         return slice(0, self.width, 2), slice(1, self.width, 2)
@@ -580,7 +580,10 @@ class LogitRule(NamedTuple):
     is_fit: bool = True  # False for the scale of a fit that does not hold
 
     def logits(self, scores: Array) -> Array:
-        """Return the logits of scores without a bias, of the same shape."""
+        """Return the logits of scores by the scale and the cap, without a bias.
+
+        They have the shape of the scores.
+        """
         scaled = self.scale * scores
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
@@ -672,10 +675,10 @@ class HeadSide:
 
     @property
     def is_sure(self) -> bool:
-        """Whether weights were captured, or their rule is known.
+        """Whether weights were captured, or the rule that makes them is known for sure.
 
-        A rule is known if it was passed, or reproduces outputs in float32 or more: in
-        fewer bits a scale alone may reproduce the outputs of a cap.
+        It is if it was passed, or if it reproduces outputs in float32 or more.  In
+        fewer bits a scale without a cap may reproduce the outputs of a cap.
         """
         if "weights" in self.rows.made or self.rule is None:
             return "weights" in self.rows.made
@@ -789,12 +792,18 @@ class HeadPair:
 
     @property
     def ours(self) -> Array:
-        """Weights of the port, shape (n_rows, n_keys); they must be known."""
+        """Weights of the port, shape (n_rows, n_keys).
+
+        They must be known.
+        """
         return np.asarray(self.port.weights)
 
     @property
     def theirs(self) -> Array:
-        """Weights of the reference, shape (n_rows, n_keys); they must be known."""
+        """Weights of the reference, shape (n_rows, n_keys).
+
+        They must be known.
+        """
         return np.asarray(self.reference.weights)
 
     @cached_property

@@ -72,21 +72,21 @@ class Finding(NamedTuple):
     Attributes
     ----------
     layers, heads : tuple of int
-        Where they occur.
+        Layers and heads in which the difference occurs.
     quantity : str
         ``q``, ``k``, ``v``, ``scale``, ``mask``, ``cap``, ``bias``, ``sink``,
         ``weights``, ``outputs`` and others.
     text : str
         The cause, as a predicate of "the port".
     difference : float
-        Norm of the difference over that of the reference; weights are compared with
+        Norm of the difference over that of the reference.  Weights are compared with
         those that the reference's rule makes of the port's queries and keys.
     rounding : float
         Bound of the rounding error of ``difference``.
     explained : float
         Share of the difference that the cause explains, 0 to 1; 0 without a cause.
     port, reference : float
-        The parameter of both sides, such as the scale; NaN if the cause has none.
+        The parameter of the cause on both sides, such as the scale; NaN if it has none.
     """
 
     layers: tuple[int, ...]
@@ -101,7 +101,7 @@ class Finding(NamedTuple):
 
     @property
     def is_vector(self) -> bool:
-        """Whether queries, keys or values differ."""
+        """Whether it is a difference of queries, keys or values."""
         return self.quantity in VECTORS
 
 
@@ -141,7 +141,7 @@ class Comparison:
 
     @property
     def first(self) -> Finding | None:
-        """The first finding; None where nothing differs."""
+        """The first finding; None if there is none."""
         return self.findings[0] if self.findings else None
 
     def __str__(self) -> str:
@@ -205,10 +205,10 @@ def compare(
 ) -> Comparison:
     """Compare what was captured of a port with its reference, head by head.
 
-    Both must have seen the same tokens.  Up to 8 sequences are compared; of each all
-    rows that both have, if the weights of all heads fit into 256 MB.  Where one side
-    has weights and the other values, outputs and a mask, as of
-    ``scaled_dot_product_attention``, weights of the latter are computed.
+    Both must have seen the same tokens.  Up to 8 sequences are compared.  If the
+    weights of all heads fit into 256 MB, all rows that both sides have are compared.
+    If only one side has weights, those of the other are computed from its queries,
+    keys, mask and outputs, as ``scaled_dot_product_attention`` has them.
 
     Parameters
     ----------
@@ -216,10 +216,10 @@ def compare(
         The result of `montecarlo.capture`, arrays by name, or a file of arrays, as for
         `assert_attention_scale`.
     reference : Captured, mapping, or path
-        The same of its reference.
+        The same for the reference.
     rtol : float
-        Relative difference from which on one without a known cause counts; those with a
-        cause count beyond the rounding error.
+        Relative difference from which on a difference without a known cause counts.
+        With a known cause it counts beyond the rounding error.
     axes : sequence of str, optional
         Names of the axes of arrays, ``("head", "token", "d")``.
 
@@ -269,10 +269,10 @@ def compare(
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return how many rows of a sequence can be compared: as many as fit into memory.
+    """Return how many rows of a sequence can be compared, by the memory they take.
 
-    The weights of all layers, heads and sequences are at most `MOST_WEIGHTS`, unless
-    that leaves fewer than `FEWEST_ROWS` rows.
+    The weights of all layers, heads and sequences are at most `MOST_WEIGHTS` numbers,
+    but there are at least `FEWEST_ROWS` rows.
     """
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
@@ -706,8 +706,8 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        One sequence of a head: ``q`` and ``k``, and of ``weights``, ``v``, ``outputs``
-        and ``added`` those that are known.
+        The arrays of a head in one sequence: ``q`` and ``k``, and ``weights``, ``v``,
+        ``outputs`` and ``added`` as far as they are known.
     """
     lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
     for name in VECTORS:

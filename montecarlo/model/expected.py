@@ -244,7 +244,7 @@ def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
 
 
 class Convention(NamedTuple):
-    """How an architecture scales its scores; conventions.toml explains the fields."""
+    """How an architecture scales its scores; conventions.toml describes the fields."""
 
     rule: str = "sqrt"
     width: Sequence[str] = ()

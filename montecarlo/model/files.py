@@ -116,7 +116,7 @@ def _errors_in_one_line(path: Path) -> Iterator[None]:
 
 
 def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of floating-point numbers; raw bytes of bfloat16 become float32.
+    """Return an array as floating-point numbers; raw bytes of bfloat16 become float32.
 
     ``label`` is the name of the array in the message of an error.
     """

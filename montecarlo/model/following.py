@@ -67,23 +67,23 @@ class Product:
     tensors : sequence of Tensor
         The two factors, as torch multiplied them.
     provenances : sequence of Provenance
-        Of the two factors.
+        The provenances of the two factors.
 
     Attributes
     ----------
     left, right : Tensor, shape (n_blocks, n_rows, d) and (n_blocks, n_columns, d)
         The factors, the second transposed.
     provenances : tuple of Provenance
-        Those of ``left`` and ``right``.
+        The provenances of ``left`` and ``right``.
     """
 
     def __init__(
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
         def with_blocks(x: Tensor) -> Tensor:
-            """Return a tensor as (n_blocks, n_rows, n_columns).
+            """Return a tensor of shape (n_blocks, n_rows, n_columns).
 
-            All axes but the last two are joined.
+            All axes except the last two are joined.
             """
             return x.reshape(-1, *x.shape[-2:])
 
@@ -118,8 +118,8 @@ def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
 class Weights:
     """Attention weights, the softmax of a product, until they are multiplied by values.
 
-    ``provenance`` leads from the product to softmax, and ``kind`` is the name of the
-    softmax operation.
+    ``provenance`` has the operations from the product to softmax, and ``kind`` is the
+    name of the softmax operation.
     """
 
     def __init__(self, tensor: Tensor, provenance: "Provenance", kind: str) -> None:
@@ -157,15 +157,15 @@ class Provenance(NamedTuple):
         ]
 
     def scale(self, *, only_last: bool = False) -> float:
-        """Return the product of all factors; 1 without any, NaN if one is unknown.
+        """Return the product of all factors; 1 without factors, NaN if one is unknown.
 
-        With ``only_last``, the last factor alone.
+        With ``only_last``, return the last factor.
         """
         return math.prod(self.factors[-1:] if only_last else self.factors)
 
     @property
     def cap(self) -> float | None:
-        """The number that tanh was multiplied by; None without tanh."""
+        """The cap: the number that tanh was multiplied by; None without tanh."""
         before = self.n_factors_before_cap
         return None if before is None else math.prod(self.factors[before:])
 
@@ -617,9 +617,9 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
     """Return whether an operation begins the provenance of its first argument.
 
-    It does if it multiplies or divides any tensor by a number (see `_factor_of`), or if
-    it is one of `ELEMENTWISE`, such as a copy, and its first argument is a parameter.
-    ``name`` is that of the operation, ``args`` are its arguments.
+    It does if it multiplies or divides a tensor by a number (see `_factor_of`).  It
+    also does if it is one of `ELEMENTWISE`, such as a copy, and its first argument is a
+    parameter.  ``name`` and ``args`` are those of the operation.
     """
     if name in {"mul", "div"}:
         return len(args) > 1 and _factor_of(args[1]) is not None

@@ -35,8 +35,8 @@ class HeadSummary(NamedTuple):
     rows : int
         Number of rows that see at least 2 keys, without padding.
     score_max : float
-        Largest absolute score, after scale and cap and before any bias; infinite where
-        a score is not finite.
+        Largest absolute score, after scale and cap and before any bias.  Infinite if a
+        score is not finite.
     score_max_q50, score_max_q90, score_max_q99 : float
         Quantiles over rows of the largest absolute score of a row.
     entropy : float
@@ -48,8 +48,9 @@ class HeadSummary(NamedTuple):
     saturated_rows : float
         Share of rows whose largest weight is at least 0.9.
     scale : float
-        Factor of q·k: as it was passed, else the default of torch, 1 / sqrt(d_k); NaN
-        where it is unknown, as after division by a tensor, and so are largest scores.
+        Factor of q·k: as it was passed, else the default of torch, 1 / sqrt(d_k).  NaN
+        if it is unknown, as after division by a tensor; then largest scores are NaN,
+        too.
     """
 
     layer: int
@@ -79,7 +80,8 @@ class RowNumbers(NamedTuple):
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
     """Return largest score, entropy and largest weight of each row of a recorded call.
 
-    A row is a query of a sequence; rows that see one key, or padding, are left out.
+    A row is a query of a sequence.  Rows that see a single key, and rows of padding,
+    are left out.
 
     Parameters
     ----------
@@ -87,9 +89,10 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
         ``q`` and ``k``, shape (n_sequences, n_heads, n_tokens, d_k), and perhaps
         ``weights`` and ``added``, shape (n_sequences, n_heads, n_rows, n_keys).
     passed : mapping
-        Options of the call: ``source``, ``scale``, ``cap``; ``queries``, their number,
-        of which ``q`` holds the last; and ``hidden``, shape (n_sequences or 1, n_heads
-        or 1, n_rows or 1, n_keys): a mask that is added, or True for visible keys.
+        Options of the call: ``source``, ``scale`` and ``cap``; ``queries``, the number
+        of all queries, of which ``q`` holds the last; and ``hidden``, a mask that is
+        added, or True for visible keys, of shape (n_sequences or 1, n_heads or 1,
+        n_rows or 1, n_keys).
     """
     added = arrays.get("added", passed.get("hidden"))
     sequences = []

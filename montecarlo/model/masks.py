@@ -81,8 +81,8 @@ def _tolerance(rounding_error: float) -> float:
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
     """Return which keys a mask hides from each row, shape (n_rows, n_keys).
 
-    True where a weight is 0 although a smaller score of the row has a weight above 0:
-    scores alone would give the key the larger weight.
+    True if a weight is 0 although a smaller score of the same row has a weight above 0.
+    By scores alone, the weight of 0 would be the larger one.
     """
     expected: Array = fit.scale * block.scores
     if fit.form == "distance":

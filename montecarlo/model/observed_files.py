@@ -78,9 +78,9 @@ def observe_files(  # noqa: PLR0913 - what is typed
 def make_tables(
     observation: Observation, answer: answers.ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
-    """Return the tables of a folder of results: name of a file -> table.
+    """Return the tables of a folder of results, by the names of their files.
 
-    ``applied-scale.csv`` is missing where neither weights nor outputs were given.
+    ``applied-scale.csv`` is missing if neither weights nor outputs were given.
     """
     tables = {"observation.csv": observing.observation_table(observation)}
     if answer.scales.heads:
@@ -126,7 +126,11 @@ def record_observation(
 
 
 def say_scales(observation: Observation, answer: answers.ScaleAnswer) -> Iterator[str]:
-    """Yield lines of text: the answer, each finding, and a list of dead heads."""
+    """Yield lines of text: the answer, each finding, and a list of dead heads.
+
+    Dead heads have queries, keys or scores that do not vary.  Without any there is no
+    list.
+    """
     yield answers.say_answer(answer)
     for line in answers.say_findings(answer):
         yield f"  {line}"
@@ -164,9 +168,9 @@ def list_heads(
 
 
 def _sort_key(one: ObservedHead) -> float:
-    """Return the sort key of a head: the farther its variance is from 1, the lower.
+    """Return a sort key of a head, lower if its variance is farther from 1.
 
-    -|ln v| for the variance v of divided scores within rows; 0 at 1.
+    It is -|ln v| for the variance v of divided scores within rows.
     """
     return -abs(math.log(max(one.estimates["scaled_row_variance"].value, LEAST)))
 

@@ -363,7 +363,7 @@ class ObservedHead(NamedTuple):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Parts of the variance of the scores by name, as in `PARTS`; they sum to 1."""
+        """Share of each of `PARTS` in the variance of the scores; the sum is 1."""
         variance = self.estimates["score_variance"].value
         return {name: self.estimates[f"part_{name}"].value / variance for name in PARTS}
 
@@ -398,30 +398,30 @@ def observe(
     q : array_like of floating-point numbers
         Queries, by default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
-        Keys, with the same axes; they may have fewer heads, each for several heads of
+        Keys, with the same axes.  They may have fewer heads, each for several heads of
         queries (grouped-query attention).
     axes : sequence of str, optional
-        Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
-        the last two have to be there.
+        Names of the axes of both, among ``sequence``, ``layer``, ``head``, ``token``
+        and ``d``; the last two are required.
     causal : bool
         Whether a query sees only keys up to its own position.
     divisor : str or float
-        That the model divides scores by: a name, such as ``sqrt``, or a number.
+        What the model divides scores by: a name, such as ``sqrt``, or a number.
 
     Returns
     -------
     DataFrame
-        A row per head and quantity; those of layer and head ``all`` are means over
-        heads.  Columns are ``layer``, ``head``, ``quantity``, ``value``,
-        ``std_error``, ``ci_low``, ``ci_high`` and ``n_sequences``.  Standard errors
-        and 95 % intervals are by the jackknife over sequences; they are NaN with fewer
-        than five.
+        A row per head and quantity.  Rows whose layer and head are ``all`` are means
+        over heads.  Columns are ``layer``, ``head``, ``quantity``, ``value``,
+        ``std_error``, ``ci_low``, ``ci_high`` and ``n_sequences``.  Standard errors and
+        95 % intervals are by the jackknife over sequences; they are NaN with fewer than
+        five.
 
     Notes
     -----
     Quantities of the weights, such as ``entropy``, are means over rows after division
-    by ``divisor``.  Rows that see a single key are left out, as are heads whose queries
-    or keys are equal for all tokens.  Of a sequence at most 256 rows are used.
+    by ``divisor``.  Rows that see a single key are left out, and heads whose queries or
+    keys are equal for all tokens.  At most 256 rows of a sequence are used.
 
     Raises
     ------
@@ -436,10 +436,10 @@ def observe(
 def observe_model(
     model: Model, divisor: float, track: Track = untracked
 ) -> Observation:
-    """Return the quantities of every head whose queries and keys vary between tokens.
+    """Return estimates for all heads whose queries and keys vary between tokens.
 
-    ``divisor`` is the number that scores are divided by; ``track`` shows how many heads
-    are done.  `InputError` if no head varies.
+    ``divisor`` is the number that scores are divided by, and ``track`` shows how many
+    heads are done.  An `InputError` is raised if no head varies.
     """
     heads = []
     total: Grouped = {}

@@ -92,7 +92,7 @@ class HeadScale:
 
     @property
     def scale(self) -> float:
-        """The factor that scores are multiplied by; NaN where it is not determined."""
+        """The factor that scores are multiplied by; NaN if it is not determined."""
         is_known = self.outcome in DETERMINED
         return self.fit.scale if is_known and self.fit is not None else math.nan
 
@@ -108,7 +108,7 @@ class HeadScale:
 
     @property
     def interval(self) -> Interval:
-        """95 % interval of the scale; NaN where it is not determined."""
+        """95 % interval of the scale; its ends are NaN if none is determined."""
         if self.fit is None or math.isnan(self.scale):
             return NOT_DETERMINED
         return self.fit.interval()
@@ -173,19 +173,19 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     Parameters
     ----------
     q : array_like of floating-point numbers
-        Queries as they are multiplied with keys, after rotary embeddings; by default
-        of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
+        Queries as they are multiplied with keys, after rotary embeddings; by default of
+        shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
-        Keys, likewise; they may have fewer heads.
+        Keys, after rotary embeddings, too; they may have fewer heads.
     weights : array_like, optional
         Attention weights: axes of ``q`` without ``d``, and keys last.
     v : array_like, optional
-        Values; with outputs, in place of weights.
+        Values.  Values and outputs may be given instead of weights.
     outputs : array_like, optional
         Outputs of each head, before heads are joined.
     added : array_like, optional
-        Beside values and outputs: mask and bias that were added to scaled scores before
-        softmax, axes as of weights; -5000 and less hides a key.
+        For values and outputs: mask and bias that were added to scaled scores before
+        softmax, with the axes of weights.  -5000 or less hides a key.
     axes : sequence of str, optional
         Names of the axes of q and k, v and outputs.
 
@@ -362,7 +362,7 @@ def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
 
 
 def describe(one: HeadScale) -> dict[str, object]:
-    """Return the row of a head in the table of heads: column of `COLUMNS` -> value.
+    """Return the row of a head in the table of heads, by the columns `COLUMNS`.
 
     Such as ``{"layer": 0, "head": 3, "outcome": "scale", ...}``.
     """

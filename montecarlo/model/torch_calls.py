@@ -283,9 +283,10 @@ def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _four_axes(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with four axes, the first two those of sequences and heads.
+    """Return a tensor with four axes, of which the first two are sequences and heads.
 
-    Missing axes come first, with length 1; further ones are joined with the first.
+    Missing axes are added in front, with length 1.  If there are more than four, the
+    first ones are joined.
     """
     if tensor.ndim < 4:
         return tensor[(None,) * (4 - tensor.ndim)]

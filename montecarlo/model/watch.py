@@ -64,7 +64,7 @@ class ScoreWarning(UserWarning):
 
 
 class Alarm(NamedTuple):
-    """A warning about heads of a layer; there is one at most for each head and kind.
+    """A warning about heads of a layer, at most one for each head and kind.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Alarm(NamedTuple):
         ``hot``, ``growing`` or ``frozen``.
     layer : int
     heads : tuple of int
-        Heads of the layer.
+        Numbers of the heads, within the layer.
     text : str
         Text of the warning.
     """
@@ -122,9 +122,10 @@ class ScoreWatch:
     """Watch the attention scores of a model while it trains.
 
     A *look* is a pass of the model that is summarised, head by head.  As a context
-    manager the watch counts the passes in training mode and looks at every hundredth;
-    it warns at its end if there was none.  Called with the number of a step before its
-    pass, it looks if ``every`` divides that number, and counts nothing.
+    manager the watch counts the passes in training mode and looks at every hundredth
+    (``every``).  It warns at its end if there was no such pass.  If it is called with
+    the number of a step before the pass of this step, it does not count: it looks if
+    ``every`` divides this number.
 
     Parameters
     ----------
@@ -133,9 +134,9 @@ class ScoreWatch:
     every : int
         Steps from one look to the next; the first step is looked at.
     writer : callable, optional
-        ``writer(name, value, step)`` is called with extremes over the heads of each
-        layer, at each look: ``attention/layer 0/score_max``, ``weight_max`` and
-        ``saturated_rows``, the largest, and ``entropy_share``, the smallest.
+        ``writer(name, value, step)`` is called at each look, with extremes over the
+        heads of each layer: the largest ``attention/layer 0/score_max``, ``weight_max``
+        and ``saturated_rows``, and the smallest ``entropy_share``.
         ``SummaryWriter().add_scalar`` of TensorBoard is such a function.
     hot : float
         Warn of a head whose largest absolute score is larger.
