@@ -51,7 +51,7 @@ Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
 class Target(NamedTuple):
-    """Where and how a report is made: folder, languages, command line, workers."""
+    """Where and how a report is written: folder, languages, command line, workers."""
 
     output: Path
     languages: Sequence[str]

@@ -82,8 +82,8 @@ def make_curves(
 def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
     """Yield the lines of the table `JACOBIAN_ROWS`: distributions of the Jacobian norm.
 
-    A line holds design point and divisor, a bin edge, the share of attention rows whose
-    norm is at most that edge, and the standard error of the share between replicates.
+    A line has a design point and a divisor, an edge of a bin, the share of attention
+    rows whose norm is at most this edge, and the standard error of the share.
     """
     for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):

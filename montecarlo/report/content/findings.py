@@ -115,7 +115,7 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """(verdict, number of claims) for each verdict that occurs; see `Verdict`.
+        """(verdict, number of claims) for each verdict that occurs.
 
         Such as ``[("holds", 12), ("fails", 3)]``, in the order of `Verdict`.
         """
@@ -124,8 +124,8 @@ class Findings:
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
         """Return (verdict, number of the given claims) for each verdict that occurs.
 
-        Questions of readers, which are claims of no text, are not counted; all claims
-        from a user's file are.
+        Questions of readers, which no text claims, do not count.  All claims from a
+        user's file count.
         """
         found = Counter(one.verdict for one in claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
@@ -153,7 +153,7 @@ class Findings:
         return self._numbers[claim.id]
 
     def entry_of(self, claim: ClaimOutcome) -> Claim:
-        """Return the entry of the catalogue, with the words, for a claim's outcome."""
+        """Return the catalogue's entry, with the words, for the outcome of a claim."""
         return self._entries[claim.id]
 
     def label(
@@ -261,12 +261,13 @@ class Findings:
 
     @property
     def confirmed(self) -> tuple[str, int, int] | None:
-        """Agreement with a second run, whose seed is a hash of the catalogue.
+        """Agreement of the verdicts with those of a second run with another seed.
 
         (first eight hexadecimal digits of the catalogue's SHA-256, number of claims
         with the same verdict, number of all claims), such as ``("0a1b2c3d", 40, 41)``.
-        Questions of readers are not counted.  None if the second run was of another
-        catalogue or preset, or this report has only some claims.
+        The seed of the second run is a hash of the catalogue.  Questions of readers do
+        not count.  None if the second run was of another catalogue or preset, or this
+        report has only some claims.
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
@@ -332,7 +333,7 @@ class Findings:
         return {claim.id: claim for claim in self.catalogue.claim}
 
     def _restated_id(self, claim: ClaimOutcome | Claim) -> str:
-        """Return the id of the claim that a claim restates; its own if it does not."""
+        """Return the id of the claim that a claim restates, or else its own id."""
         return self._entries[claim.id].same or claim.id
 
     @cached_property
@@ -375,7 +376,7 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Return the content of a results folder, joined with the catalogue behind it.
+    """Return the content of a results folder, together with the catalogue behind it.
 
     Parameters
     ----------
@@ -464,9 +465,9 @@ def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Return an HTML id for the table of a check; equal tables have equal ids.
+    """Return an HTML id for the table of a check: ``check-`` and ten hex digits.
 
-    ``check-`` and ten hexadecimal digits.
+    Equal tables have equal ids.
     """
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"

@@ -275,10 +275,10 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
-    """Return a table cell for each line of a table of measurements.
+    """Return a table cell for each line of a table of measurements, by some columns.
 
-    Its key is the tuple of the line's values in the named columns: ``(64, "sqrt")`` for
-    ``d_k`` and ``divisor``.
+    The key of a cell is the tuple of the line's values in the columns ``names``:
+    ``(64, "sqrt")`` for ``d_k`` and ``divisor``.
     """
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))

@@ -267,7 +267,10 @@ def measure_spacing(record: Record) -> float:
 
 
 def view_theorem(record: Record) -> Theorem:
-    """Return the test of the theorem on the record's rescaled runs, over all d_k."""
+    """Return the comparison of runs by `Theorem`, from the record's rescaled runs.
+
+    All d_k are taken together.
+    """
     sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
     factors = sorted({one.factor for one in sgd})
     apart = {one.factor for one in sgd if one.weights != 0.0}

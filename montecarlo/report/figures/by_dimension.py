@@ -102,10 +102,10 @@ def build_variance(measurements: DataFrame, _: CurveTables) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: score variances at a large d_k.
+    """Return the numbers of the caption by name: score variances at a large d_k.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), each with its standard
-    error; and ``d_k`` and ``n``, as from `pick_two`.
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), each with its standard
+    error.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no data.
     """
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
@@ -194,9 +194,9 @@ def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def _few_and_many(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the measured rows.
 
-    From `TYPICAL_D_K` on, effective keys must be at most `FEW` of all keys undivided,
-    and at least `MANY` divided by sqrt(d_k), where at most `HARDLY` of the rows are
-    saturated.
+    These must be true from `TYPICAL_D_K` on.  Undivided, effective keys are at most the
+    share `FEW` of all keys.  Divided by sqrt(d_k), they are at least the share `MANY`,
+    and at most the share `HARDLY` of rows is saturated.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -208,11 +208,11 @@ def _few_and_many(rows: DataFrame) -> bool:
 
 
 def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: effective keys, saturated rows.
+    """Return the numbers of the caption by name: effective keys and saturated rows.
 
-    At `TYPICAL_D_K`: effective keys undivided, ``first``, and divided, ``second``, and
-    the undivided ``share`` of saturated rows in per cent; errors have names such as
-    ``share_error``.
+    At `TYPICAL_D_K`, effective keys are ``first`` undivided and ``second`` divided.
+    ``share`` is the undivided share of saturated rows in per cent.  Errors have names
+    such as ``share_error``.
     """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -339,10 +339,10 @@ def _falls(rows: DataFrame) -> bool:
 
 
 def pick_passed_on(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: two ratios of gradients.
+    """Return the numbers of the caption by name: two ratios of gradients.
 
-    ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest keys with a
-    line; these sizes are ``d_k``, ``most`` and ``n``.
+    They are ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest
+    keys that have a line.  These sizes are ``d_k``, ``most`` and ``n``.
     """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
@@ -440,9 +440,9 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 
 
 def pick_rows(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: medians of ‖J‖_F over rows.
+    """Return the numbers of the caption by name: medians of ‖J‖_F over rows.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), with the fewest keys,
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), for the fewest keys,
     ``n``.
     """
     rows = curves[JACOBIAN_ROWS]

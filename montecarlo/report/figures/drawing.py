@@ -61,7 +61,7 @@ GAP, AFTER = 5.0, 13.0
 
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
-    """Use the report's style and the colours of a theme within a with block."""
+    """Within a with block, draw in the report's style with the colours of a theme."""
     import matplotlib as mpl
 
     register_colours(theme)  # the file names them
@@ -77,9 +77,9 @@ def house_style(theme: str = "light") -> Iterator[None]:
 
 
 class Text(NamedTuple):
-    """A line of text with its place in a figure: points from the left and the top.
+    """A line of text in a figure, with its place in points from the left and the top.
 
-    ``anchor`` is that of SVG: the place is the start, middle or end of the line.
+    ``anchor`` is as in SVG: the place is the start, middle or end of the line.
     """
 
     runs: list[Run]
@@ -385,7 +385,8 @@ def _text_blocks(
 ) -> Iterator[Block]:
     """Yield the tick labels and notes of a panel as blocks of text.
 
-    ``left`` to ``height`` are the position and size of the axes, in points.
+    ``left``, ``right``, ``top`` and ``height`` are the position and size of the axes,
+    in points.
     """
     axes = panel.axes
 

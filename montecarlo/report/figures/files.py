@@ -101,17 +101,18 @@ def draw_files(
     tables : (DataFrame, CurveTables)
         Rows of measurements.csv that the figure reads, and all curves.
     formats : sequence of str
-        Of `FORMATS`.
+        Names of formats, of `FORMATS`.
     languages : sequence of Language
     theme : str, optional
-        Of `palette.THEMES`, with its background.  By default an SVG is transparent and
-        follows the colour scheme of its reader, and other formats are light.
+        A theme of `palette.THEMES`, with its background.  By default an SVG is
+        transparent and follows the colour scheme of its reader, and other formats are
+        light.
 
     Returns
     -------
     dict
-        Content of each file, by format and code of the language; empty if the tables
-        lack the figure's data.
+        (format, code of the language) -> content of the file.  Empty if the tables lack
+        the figure's data.
 
     Raises
     ------

@@ -166,9 +166,9 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
 
 
 def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
-    """Draw the series of a panel, with logarithmic axes for wide ranges of values.
+    """Draw the series of a panel; axes with a wide range of values are logarithmic.
 
-    ``x`` is the column of the x axis; ``looks`` maps labels of series to their looks.
+    ``x`` is the column of the x axis.  ``looks`` maps labels of series to their looks.
     """
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)

@@ -93,8 +93,9 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
 def _is_answered(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the training record.
 
-    Undivided must take longest at every d_k, and from `TYPICAL_D_K` on at least
-    `SLOWER` times as long, which is more than the spacing of learning rates.
+    Undivided must take longest of all arms at every d_k.  From `TYPICAL_D_K` on it must
+    take at least `SLOWER` times as long as ``sqrt`` and ``small-queries``, which is
+    more than the spacing of learning rates can explain.
     """
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
@@ -139,10 +140,11 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: median steps of two arms.
+    """Return the numbers of the caption by name: median steps of two arms.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), for gradient descent at the
-    largest d_k; and ``d_k`` and ``n``, as from `pick_two`.
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), for gradient descent at
+    the largest d_k.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no
+    data.
     """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]

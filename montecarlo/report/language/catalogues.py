@@ -39,7 +39,7 @@ class Language:
         return _number_format(self.code)
 
     def translate(self, message: str) -> str:
-        """Return the translation of an English message; without one, the message."""
+        """Return the translation of an English message, or else the message itself."""
         return self.messages.get(message, message)
 
     def markup(self, message: str) -> Markup:

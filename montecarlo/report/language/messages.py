@@ -71,7 +71,7 @@ def _extract(folder: Path) -> Iterator[tuple[str, str]]:
 def update_catalogue(code: str, old: bytes) -> Catalog:
     """Return the message catalogue of a language with exactly the current messages.
 
-    ``old`` is the content of the .po file so far; its translations are kept.  New
+    ``old`` is the content of the .po file so far.  Its translations are kept.  New
     messages have an empty translation.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}

@@ -89,7 +89,7 @@ def to_markdown(element: Tag, link: Callable[[str], str] = str) -> str:
 class _Converter(MarkdownConverter):
     """Converter from HTML to CommonMark, with a method for each kind of element.
 
-    The methods get an element and its content, converted to Markdown.
+    The methods are called with an element and its content, converted to Markdown.
 
     Formulas are written so that they are the same before and after CommonMark's
     processing, since some sites read them before and some after.

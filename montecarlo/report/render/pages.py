@@ -171,13 +171,13 @@ def stylesheet() -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Return the content security policy of a page, from its style and its script."""
+    """Return the content security policy of a page with this style and this script."""
     allowed = f"'{source_hash(script)}'" if script else "'none'"
     return POLICY.format(style=source_hash(style), script=allowed)
 
 
 def source_hash(source: str) -> str:
-    """Return the hash of a style or script, as content security policies write it.
+    """Return the hash of a style or script for a content security policy.
 
     ``sha256-`` and the hash in base64.
     """
@@ -188,7 +188,7 @@ def source_hash(source: str) -> str:
 def functions_for(
     language: Language, own_language: str | None = None, *, quotable: bool = False
 ) -> dict[str, Callable[..., object]]:
-    """Return the functions that templates call for a language: name -> function.
+    """Return the functions that templates call for a language, by name.
 
     Parameters
     ----------
