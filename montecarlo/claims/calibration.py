@@ -49,8 +49,7 @@ def read_calibration() -> dict[str, Any]:
 def interval_kind(check: Check) -> str:
     """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    It is a key of ``growth`` in the calibration record, or `EXACT`.  A share of rows
-    above a mean is judged by the interval of a mean.
+    It is a key of ``growth`` in the calibration record, or `EXACT`.
     """
     if check.quantity in RECORDED:
         return EXACT

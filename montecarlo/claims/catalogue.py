@@ -113,7 +113,7 @@ def at_place(place: str) -> Iterator[None]:
 def _require(field: str, holds: object, requirement: str, got: object) -> None:
     """Raise `InputError` about a field of the file unless ``holds`` is true.
 
-    The message has the field, the requirement and ``got``, the field's value.
+    The message has the name of the field, the requirement, and ``got``, its value.
     """
     if not holds:
         raise InputError(f"field {field}: {requirement}, got {got}")
@@ -234,10 +234,10 @@ def _require_limit(check: Check) -> None:
 
 
 def _require_row(check: Check) -> None:
-    """Raise `InputError` unless a check's row exists at its domain's first point.
+    """Raise `InputError` unless a check has an estimate at its domain's first point.
 
-    A row is a quantity with a summary, a divisor and a number format.  The first point
-    has the first of each list and the lower end of each range.
+    The estimate is that of a quantity with a summary, a divisor and a number format.
+    The first point has the first of each list and the lower end of each range.
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
@@ -282,7 +282,7 @@ def require_sentence(
 ) -> None:
     """Raise `InputError` for a sentence with invalid interpretations or checks.
 
-    ``interpretations`` are those of the sentence's claim, by id.
+    ``interpretations`` are all interpretations of the claim that it is about, by id.
     """
     values = sentence.value.items()
     sources = [value.interpretation for _, value in values if value.interpretation]
@@ -417,9 +417,9 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
 def _entries(
     data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Yield the entries of one table of the file, each as the type in `TABLES`.
+    """Yield the entries of one table of the file, converted to the type in `TABLES`.
 
-    ``data`` is the parsed file, ``table`` the name of the table, such as ``claim``.
+    ``data`` is the parsed file, and ``table`` the name of the table, such as ``claim``.
     ``by_name`` maps names to checks, to which entries may refer.
 
     Raises

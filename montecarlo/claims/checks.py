@@ -39,7 +39,7 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     def at(self, d_k: int | None, n_keys: int | None) -> float:
         """Return the number for the sizes of a case.
 
-        A case is a design point, or a series of them over d_k.
+        A case is a design point, or a series of points over d_k.
 
         Parameters
         ----------
@@ -132,7 +132,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def along_d_k(self) -> bool:
-        """Whether a case is a series of design points over d_k, not a single point."""
+        """Whether a case is a series of design points over d_k, not a single point.
+
+        This depends on the relation.
+        """
         return self.relation in ("slope_between", "tends_to")
 
 
@@ -142,7 +145,7 @@ def region_of(
     """Return the equivalence region of a check in one case, as (low, high).
 
     It is the range of values that agree with what the check states, ends included.  A
-    case is a design point, or a series of them over d_k.
+    case is a design point, or a series of points over d_k.
 
     Parameters
     ----------
@@ -150,7 +153,7 @@ def region_of(
     d_k, n_keys : int or None
         Sizes of the case; None if it has no such size.
     exact : float, optional
-        Value of ``expected = "reference"``.
+        Exact value, for ``expected = "reference"``.
 
     Returns
     -------

@@ -59,16 +59,16 @@ def judge_sentence(
     interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
-    """Return the outcome of a sentence of a page: whether it holds, and its numbers.
+    """Return the outcome of a sentence of a page: whether it is true, and its numbers.
 
-    A sentence holds if four conditions do:
+    A sentence is true if all of these are:
 
-    - verdicts on its claim and the claim's interpretations are as it asserts;
+    - verdicts on its claim and on the claim's interpretations are as it asserts;
     - no case of those interpretations was decided against the case's exact value;
     - all checks of the sentence hold;
     - each number in it exists.
 
-    The outcome has no numbers unless the sentence holds.
+    Unless it is true, the outcome has no numbers.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def judge_sentence(
     judge_check : callable
         Check -> its outcome.
     interpretations : sequence of InterpretationOutcome
-        Those of its claim.
+        The interpretations of its claim.
     verdict : Verdict, optional
         Verdict on its claim.
 
@@ -350,8 +350,8 @@ class Judge:
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
         """Return a check with its cases, each with an estimate and an outcome.
 
-        A case is a design point, a series of them over d_k, or one of a record.
-        ``by_theory`` says whether exact values decide where the sample does not.
+        A case is a design point, a series of points over d_k, or a part of a record.
+        ``by_theory`` says whether exact values decide if the sample does not.
         """
         rate = self.stated(check)
         cases = (

@@ -45,7 +45,7 @@ from montecarlo.theory.limits import Limit
 
 
 class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Identity of a case of a check: its sizes, distributions and conditions.
+    """What identifies a case of a check: its sizes, distributions and conditions.
 
     A case is a design point, a series of points over d_k, or part of a record.  A field
     that does not apply to the case has its default.
@@ -72,9 +72,9 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def context(self) -> str:
-        """Conditions of the case other than distribution and sizes, as text.
+        """Conditions of the case, without distribution and sizes, as text.
 
-        Such as ``float16 naive causal``; empty if there are none.
+        Such as ``float16 naive causal``; an empty string if there are none.
         """
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
@@ -85,10 +85,10 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def case_key(case: CaseKey, **changed: None) -> CaseKey:
-    """Return the identity of a case, without its results.
+    """Return what identifies a case, without its results.
 
-    ``changed`` are fields that become None, such as ``d_k=None`` to compare cases that
-    differ in d_k alone.
+    ``changed`` are fields that become None.  With ``d_k=None``, cases that differ only
+    in d_k have equal keys.
     """
     fields = {name: getattr(case, name) for name in CaseKey.__struct_fields__}
     return CaseKey(**(fields | changed))
@@ -145,8 +145,7 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def is_exact(self) -> bool:
         """Whether theory or algebra decided the case, not a sample or a training run.
 
-        True also if there is a sample, but it left the case undecided and theory
-        decided.
+        Also true if there is a sample that left the case undecided.
         """
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed
@@ -201,7 +200,7 @@ def six_digits(value: float) -> float | None:
 def round_interval(
     interval: Interval, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Return the ends of an interval rounded outwards, to six digits or more.
+    """Return the ends of an interval rounded outwards, to at least six digits.
 
     Parameters
     ----------
@@ -212,8 +211,9 @@ def round_interval(
     Returns
     -------
     (low, high)
-        Rounded to the fewest significant digits, at least six, with which they compare
-        to the ends of the region as before.  None for an end that is infinite or NaN.
+        They have the fewest significant digits, at least six, with which they are on
+        the same side of each end of the region as before.  None for an end that is
+        infinite or NaN.
     """
 
     def signs(value: float) -> list[int]:
@@ -410,7 +410,7 @@ class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a sentence of the catalogue holds, and the numbers that it shows."""
+    """Whether a sentence of the catalogue is true, and the numbers that it shows."""
 
     #: whether all that it asserts is true
     holds: bool
@@ -421,7 +421,7 @@ class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
-    """Whether a sentence that belongs to no claim holds, and its numbers."""
+    """Whether a sentence that belongs to no claim is true, and its numbers."""
 
     #: in the catalogue
     id: str
@@ -515,7 +515,7 @@ CLAIMS_FILE = "claims.json"
 
 
 class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Contents of claims.json: the results of all claims, passages and self-checks."""
+    """The content of claims.json: results of all claims, passages and self-checks."""
 
     #: in the catalogue's order
     claims: tuple[ClaimOutcome, ...]

@@ -32,11 +32,11 @@ class RecordedQuantity(NamedTuple):
     find : callable
         (check, record of training) -> estimate of each recorded case.
     symbol : str
-        As LaTeX.
+        LaTeX.
     words : str
-        Its name in English: a message, to be translated.
+        The name of the quantity in English: a message, to be translated.
     summary : str
-        Its only summary.
+        The only summary of the quantity.
     divisors, initialisations, parts : tuple of str
         Allowed values of a check's fields of these names.  Parts are optimisers, for
         example.

@@ -149,8 +149,9 @@ def run_study(
     Raises
     ------
     RuntimeError
-        If sampling failed at some points, after the others are finished; the message
-        names the reasons and the commands that repeat it.  Also if a worker died.
+        If sampling failed at some points, after the others are finished.  The message
+        names the reasons, and the commands that repeat the failed batches.  Also if a
+        worker died.
     """
     keys_of, divisors = rows_of_study(study), study.grid.divisors
     grid_budgets = study.grid.budgets()

@@ -104,10 +104,10 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
     Attributes
     ----------
     text : Words
-        Written ``sentence`` in a file.
+        Called ``sentence`` in a file.
     arithmetic : Words
-        Steps that the reader can verify.  Rests on the same checks as the sentence, and
-        may use the same numbers.
+        Steps that the reader can verify.  They rest on the same checks as the sentence,
+        and may use the same numbers.
     """
 
     text: Words = field(name="sentence")

@@ -125,9 +125,9 @@ class Evidence:
     def covers_domain(self, check: Check) -> bool:
         """Return whether the grid reaches the whole domain of a check.
 
-        It must have all conditions of the domain and its corners: the smallest and the
-        largest d_k, each with the smallest and the largest number of keys.  A recorded
-        quantity covers its domain by definition.
+        It must have all conditions of the domain, and all corners: the smallest and the
+        largest d_k, each with the smallest and the largest number of keys.  For a
+        recorded quantity the result is True.
         """
         if check.quantity in RECORDED:
             return True
@@ -164,7 +164,7 @@ class Evidence:
         ----------
         check : Check
         where : CaseKey
-            The case: one that `cases` returns.
+            A case from `cases`.
         rate : float
             One-sided error rate of the simultaneous interval.
         by_theory : bool

@@ -15,7 +15,7 @@ from montecarlo.small_files import read_package_toml
 def read_words() -> Mapping[str, Mapping[str, Any]]:
     """Return the table of words of degree, such as "vanish": id -> fields of the word.
 
-    Fields are as in ``words.toml``; ``measure`` is what the text says of its size.
+    Fields are as in ``words.toml``.  ``measure`` is what the text says about its size.
     """
     return {one["id"]: one for one in read_package_toml("claims/words.toml")["word"]}
 
