@@ -113,7 +113,8 @@ class Budget:
     def analyses(self) -> tuple[int, ...]:
         """Return the numbers of replicates at which a point is analysed, ascending.
 
-        The first is ``first``, each is twice the one before, and none exceeds ``most``.
+        They begin with ``first``.  Each is twice the one before, and none exceeds
+        ``most``.
         """
         n_analyses = (self.most // self.first).bit_length()
         return tuple(self.first * 2**n for n in range(n_analyses))

@@ -296,8 +296,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the smallest interval that covers the binomial and the t interval.
 
-        Both have the one-sided ``error_rate``: Clopper and Pearson's for ``hits`` of
-        ``rows``, and that of `interval_ends` for ``moments``.
+        Both have the one-sided ``error_rate``.  The binomial interval is Clopper and
+        Pearson's for ``hits`` of ``rows``, and the t interval is from `interval_ends`
+        for ``moments``.
         """
         # finite, however skewed: the binomial interval allows for rare rows
         low, high = map(float, interval_ends(moments, n, error_rate))
