@@ -83,7 +83,10 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     power: float = 0.0
 
     def value(self, d_k: float) -> float:
-        """Return the leading term at ``d_k``; its formula is that of ``kind``."""
+        """Return the leading term of the limit at ``d_k``.
+
+        Its formula depends on ``kind``.
+        """
         if self.kind == "power":
             return float(self.constant * d_k**self.exponent)
         return float(

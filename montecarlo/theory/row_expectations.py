@@ -164,8 +164,8 @@ def chebyshev_coefficients(values: Array) -> Array:
 def panel_edges(index: int) -> tuple[float, float]:
     """Return the smallest and the largest standard deviation of a panel.
 
-    Panels divide the range of standard deviations of scores: panel 0 begins at 0, and
-    further ones each cover a factor of 2**(1/PER_OCTAVE) from `FIRST_EDGE` on.
+    Panels divide the range of standard deviations of scores.  Panel 0 begins at 0.
+    Further panels begin at `FIRST_EDGE`, and each covers a factor of 2**(1/PER_OCTAVE).
     """
     high = FIRST_EDGE * 2.0 ** (index / PER_OCTAVE)
     low = FIRST_EDGE * 2.0 ** ((index - 1) / PER_OCTAVE) if index > 0 else 0.0
