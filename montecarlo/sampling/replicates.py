@@ -391,8 +391,8 @@ def sample(
 def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
     """Return the counts of row values in the bins of a grid, as in `Batch.counts`.
 
-    ``values`` has the shape (n_replicates, n_rows); the result is that of `count_some`
-    if the quantity has a condition, else that of `count_bins`.
+    ``values`` has the shape (n_replicates, n_rows).  The counts are from `count_some`
+    if the quantity has a condition, else from `count_bins`.
     """
     if ROW_QUANTITIES[quantity].given:
         return count_some(values, grid)
