@@ -358,7 +358,7 @@ def score_distribution_gap(means: PairMeans, d_k: int) -> Array:
 def score_row_variance(block: RowBlock) -> Array:
     """Variance of the scores within a row.
 
-    Of divided scores, with the denominator n - 1; shape (n_replicates, n_rows).
+    Scores are divided, and the denominator is n - 1.  Shape (n_replicates, n_rows).
     """
     return block.scores.gaps.variance / block.divisor**2
 
@@ -367,7 +367,7 @@ def score_row_variance(block: RowBlock) -> Array:
 def score_max(block: RowBlock) -> Array:
     """Largest score of a row.
 
-    Of divided scores; shape (n_replicates, n_rows).
+    Scores are divided.  Shape (n_replicates, n_rows).
     """
     return block.sums.largest
 
@@ -489,8 +489,8 @@ def jacobian_frobenius_squared(block: RowBlock) -> Array:
 def jacobian_spectral(block: RowBlock) -> Array:
     """Spectral norm of the softmax Jacobian.
 
-    Its largest eigenvalue, shape (n_replicates, n_rows): without a mask for the first
-    `n_costly_rows` rows alone.
+    Its largest eigenvalue, shape (n_replicates, n_rows).  Without a mask it is computed
+    for the first `n_costly_rows` rows only.
     """
     return block.jacobian_spectral
 
@@ -502,8 +502,8 @@ def jacobian_spectral(block: RowBlock) -> Array:
 def gradient_query(block: RowBlock) -> Array:
     """Norm of the query gradient.
 
-    Of the gradient of v·p with respect to the query of each row, for its weights p and
-    a given v; shape (n_replicates, n_rows).
+    That is the gradient of v·p with respect to the query of each row, for its weights p
+    and a given v.  Shape (n_replicates, n_rows).
     """
     return block.gradient_query
 
@@ -542,8 +542,9 @@ _by_key = partial(_rows, within=NOT_NEGATIVE, needs="a mask", by_key=True)
 def gradient_key(block: RowBlock) -> Array:
     """Norm of the key gradient, times the divisor.
 
-    Returned is the gradient itself, of the queries of this block alone, with the shape
-    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    Returned is not the norm but the gradient, from the queries of this block only, with
+    the shape (n_replicates, n_keys, d_k).  Blocks are added up before the norms are
+    taken.
     """
     return block.gradient_key
 
@@ -552,8 +553,9 @@ def gradient_key(block: RowBlock) -> Array:
 def gradient_value(block: RowBlock) -> Array:
     """Norm of the value gradient.
 
-    Returned is the gradient itself, of the queries of this block alone, with the shape
-    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    Returned is not the norm but the gradient, from the queries of this block only, with
+    the shape (n_replicates, n_keys, d_k).  Blocks are added up before the norms are
+    taken.
     """
     return block.gradient_value
 
