@@ -502,7 +502,7 @@ def jacobian_spectral(block: RowBlock) -> Array:
 def gradient_query(block: RowBlock) -> Array:
     """Norm of the query gradient.
 
-    That is the gradient of v·p with respect to the query of each row, for its weights p
+    The gradient is that of v·p with respect to the query of each row, for its weights p
     and a given v.  Shape (n_replicates, n_rows).
     """
     return block.gradient_query
