@@ -66,7 +66,7 @@ class NotReachedError(_OneLineError, RuntimeError):
 
 @contextmanager
 def reading(name: str, path: object) -> Iterator[None]:
-    """Raise errors of reading a user's file as `InputError`, within a with block.
+    """Raise an `InputError` for any error of reading a user's file in a with block.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def reading(name: str, path: object) -> Iterator[None]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Raise errors of writing to a folder as `UnfinishedError`, within a with block.
+    """Raise an `UnfinishedError` for any error of writing to a folder in a with block.
 
     Raises
     ------
     UnfinishedError
-        If writing to the folder fails.  Errors about files elsewhere are not
-        translated.
+        If writing to the folder fails.  Errors about files elsewhere are raised as they
+        are.
     """
     try:
         yield
@@ -117,13 +117,13 @@ def writing(folder: Path) -> Iterator[None]:
 def is_file_limit(error: OSError) -> bool:
     """Return whether an error of the system means that too many files are open.
 
-    The limit is that of this process or of the system.
+    The limit may be that of this process or of the system.
     """
     return error.errno in {errno.EMFILE, errno.ENFILE}
 
 
 def reason_of(error: OSError) -> str:
-    """Return the message of an error of the system, for the end of a sentence.
+    """Return the message of an error of the system, to end a sentence.
 
     If too many files are open, the message advises what to do.
     """

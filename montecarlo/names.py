@@ -56,7 +56,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """Return ``table[name]``, the entry with a user's name.
+    """Return ``table[name]``, or raise an `InputError` that suggests known names.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
     """Return a user's names as a list, after checking that all are known.
 
-    ``["none"]`` gives an empty list.  ``kind`` is what messages call the names; errors
-    are those of `look_up`.
+    ``["none"]`` gives an empty list.  ``kind`` is what messages call the names.  An
+    unknown name raises an `InputError`, as from `look_up`.
     """
     table = {name: name for name in known}
     return [] if list(names) == [NONE] else [look_up(kind, x, table) for x in names]
@@ -143,7 +143,7 @@ def parse_whole(
 def parse_decimal(name: str, text: str) -> float:
     """Return the finite number in a text such as 0.01 or 1e-2, as a float.
 
-    `InputError` for any other text, which it calls ``name``.
+    For any other text an `InputError` is raised, which calls it ``name``.
     """
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
@@ -152,7 +152,7 @@ def parse_decimal(name: str, text: str) -> float:
 
 
 def require_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a string, else raise `InputError`.
+    """Return ``value`` if it is a string; otherwise raise an `InputError`.
 
     ``name`` is what the message calls it.
     """
@@ -164,8 +164,8 @@ def require_text(name: str, value: object) -> str:
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return ``value`` as an `int` if it is an integer from ``least`` to ``most``.
 
-    Both ends are included.  Python's and NumPy's integers are accepted; bools are not.
-    Otherwise `InputError`, which calls the value ``name``.
+    Both ends are included.  Integers of Python and NumPy are accepted, and bools are
+    not.  Otherwise an `InputError` is raised, which calls the value ``name``.
     """
     number = None
     if not isinstance(value, bool) and isinstance(value, Integral):
@@ -182,7 +182,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 def require_flag(name: str, value: object) -> bool:
     """Return ``value`` as a `bool` if it is True or False, of Python or NumPy.
 
-    Otherwise `InputError`, which calls the value ``name``.
+    Otherwise an `InputError` is raised, which calls the value ``name``.
     """
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return bool(value)
@@ -199,9 +199,9 @@ def require_number(
 ) -> float:
     """Return ``value`` as a float if it is a real number from ``least`` to ``most``.
 
-    Infinity is accepted within these limits, NaN is not.  ``ends`` says whether the
-    limits themselves are allowed.  Otherwise `InputError`, which calls the value
-    ``name``.
+    Infinity is accepted within these limits, and NaN is not.  ``ends`` says whether the
+    limits themselves are allowed.  Otherwise an `InputError` is raised, which calls the
+    value ``name``.
     """
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real):

@@ -18,7 +18,7 @@ _RUNNER_COMMAND = re.compile(r"(?<!\S)(?=::)|(?<=##)(?=\[)")
 
 
 def printable(text: object) -> str:
-    r"""Return a text in which invisible characters and runner commands are escaped.
+    r"""Return a text with invisible characters and commands of CI runners escaped.
 
     Line feeds stay as they are.
 

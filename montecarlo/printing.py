@@ -39,7 +39,7 @@ def write_out(text: str, stream: TextIO) -> None:
 
 @contextmanager
 def printing(stream: TextIO) -> Iterator[None]:
-    """Raise errors of writing to a stream as `UnfinishedError`, in a with block.
+    """Raise an `UnfinishedError` for errors of writing to a stream in a with block.
 
     After an error the stream is redirected to the null device.  Broken pipes, such as
     from ``head``, and errors of standard error are ignored.
@@ -88,7 +88,7 @@ def prepare_streams() -> None:
 
 
 def _open_null_device(number: int, flags: int) -> None:
-    """Open the null device as file descriptor ``number`` unless that is in use."""
+    """Open the null device as file descriptor ``number``, if that is not in use."""
     try:
         os.fstat(number)
     except OSError:

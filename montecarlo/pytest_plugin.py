@@ -75,10 +75,10 @@ def attention_scale(
         source: object | None = None,
         **options: Any,  # noqa: ANN401 - of assert_attention_scale
     ) -> Recording | None:
-        """Check arrays or a file now and return None; for a model return a `Recording`.
+        """Check arrays or a file now and return None; return a `Recording` of a model.
 
-        That is appended to ``recordings``, and checks at the end of its with block.
-        Without ``source``, all attention of torch is recorded.
+        The `Recording` checks at the end of its with block.  It is appended to
+        ``recordings``.  Without ``source``, all attention of torch is recorded.
         """
         __tracebackhide__ = True
         from montecarlo.model.checking import assert_attention_scale
@@ -108,10 +108,10 @@ def attention_scale(
 def _check(
     source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Call `assert_attention_scale` with ``options``; a failure also names a command.
+    """Call `assert_attention_scale` with ``options``; add a command to a failure.
 
     The command shows details of the recorded attention, which is saved in ``tmp_path``
-    of the test of ``request``.
+    of the test that made ``request``.
     """
     __tracebackhide__ = True
     from montecarlo.errors import InputError

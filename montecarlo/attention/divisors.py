@@ -90,12 +90,12 @@ _BASES = {
 
 
 def _evaluate(node: ast.expr) -> Product:
-    """Return the product that a formula denotes; ``node`` is its syntax tree.
+    """Return the product that a formula means; ``node`` is its syntax tree.
 
     Raises
     ------
     ValueError
-        If it is no product of powers.
+        If it is not a product of powers.
     """
     if (base := _BASES.get(ast.unparse(node))) is not None:
         return base
@@ -115,7 +115,7 @@ def _evaluate(node: ast.expr) -> Product:
 
 
 def _exponent(node: ast.expr) -> float:
-    """Return the number that an exponent denotes; ``node`` is its syntax tree.
+    """Return the number that an exponent means; ``node`` is its syntax tree.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _parse_formula(formula: str) -> Divisor:
 
 
 def _split_at_slashes(text: str) -> list[str]:
-    """Return the parts of a text between slashes: ``none``, ``sqrt`` of ``none/sqrt``.
+    """Return the parts of a text between slashes, such as ``none`` and ``sqrt``.
 
     Slashes within parentheses do not separate parts.  Spaces around parts are removed.
     """

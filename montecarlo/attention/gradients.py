@@ -133,17 +133,18 @@ def element_gradient(rows: SoftmaxRows) -> Array:
 def differences_to_largest(
     weight_gradient: Scores, gaps: Gaps, n_rows: int | None = None
 ) -> Scores:
-    """Return a gradient by the weights, v, minus its value at each row's largest score.
+    """Return v minus its value at the largest score of each row.
 
     Parameters
     ----------
     weight_gradient : ndarray, shape (..., 1 or n_queries, n_keys)
-        v: one for each replicate or for each row.
+        v, a gradient with respect to the weights: one for each replicate or for each
+        row.
     gaps : Gaps
-        Of the scores; says at which key the largest of each row is.
+        Differences of the scores, which have the key of the largest score of each row.
     n_rows : int, optional
-        Number of rows that are returned, the first ones; by default all.  Only for a v
-        that is one for each replicate.
+        Number of first rows that are returned; by default all.  Only if v is one for
+        each replicate.
 
     Returns
     -------
@@ -155,7 +156,7 @@ def differences_to_largest(
 
 
 def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
-    """Return J v divided by the second largest weight of the row, for the first rows.
+    """Return J v / (second largest weight of the row), for the first rows.
 
     J v is the gradient with respect to the divided scores, for a gradient v with
     respect to the weights.
@@ -169,7 +170,7 @@ def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
     Returns
     -------
     ndarray, shape (..., n_rows, n_keys)
-        J v / `RowSums.unit`, whose entries are not all tiny where J is.
+        J v / `RowSums.unit`.  Its entries are not all tiny even if those of J are.
 
     Notes
     -----

@@ -14,17 +14,18 @@ DECADES = 8
 
 @dataclass(frozen=True, slots=True)
 class LogGrid:
-    """Bins of equal logarithmic width within each of its layers, with an optional top.
+    """Bins of equal logarithmic width within each of several layers of values.
 
     Exact zero has a bin of its own.  Values outside of the grid are counted in the
-    first or last bin.  Above half of the top, bins have equal width in the logarithm of
-    the distance to it, so that values close to the top are resolved as finely as values
-    close to 0: the trace 1 of a Jacobian, for example, or n effective keys.
+    first or last bin.  If there is a ``top``, bins above half of it have equal width in
+    the logarithm of the distance to it.  Values close to the top are then resolved as
+    finely as values close to 0: the trace 1 of a Jacobian, for example, or n effective
+    keys.
 
     Attributes
     ----------
     ends : tuple of float
-        Decimal logarithms of the ends of its layers, ascending.
+        Decimal logarithms of the ends of the layers, ascending.
     per_decade : tuple of int
         Bins per factor of ten in each layer, one fewer than the ends.
     top : float
@@ -53,18 +54,18 @@ class LogGrid:
     def open_bins(self) -> tuple[int, ...]:
         """Indices of the bins that also count values outside of the grid: one or two.
 
-        The first bin after that of zero, and the last unless there is a top; on a
-        signed grid the first and the last, since scores are never so small that the
-        bins next to zero contain values outside.
+        They are the first bin after that of zero, and the last bin unless there is a
+        top.  On a signed grid they are the first and the last, since scores are never
+        so small that the bins next to zero contain values outside.
         """
         first = 0 if self.signed else 1
         return (first,) if math.isfinite(self.top) else (first, self.n_bins - 1)
 
     @property
     def _end_bins(self) -> Array:
-        """Number of bins from the first of ``ends`` to each, that of zero not counted.
+        """Number of bins from the first of ``ends`` to each of them.
 
-        Shape (n_ends,), ascending; the first is 0.
+        The bin of zero is not counted.  Shape (n_ends,), ascending; the first is 0.
         """
         widths = np.diff(self.ends) * self.per_decade
         return np.concatenate([np.zeros(1), np.cumsum(widths).round()])

@@ -44,7 +44,7 @@ class Mask:
         return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:
-        """Return the largest number of keys visible to a query: that of the last one.
+        """Return the largest number of keys that a query sees: that of the last query.
 
         ``n_keys`` is the number of all keys.
         """

@@ -69,10 +69,10 @@ class NumberFormat:
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
         """Two integers for `round`: (bit pattern of 2**least_exponent, lift).
 
-        Bit patterns are those of float64.  That of a power of 2 plus the lift is the
-        pattern of 1.5 * 2**(53 - p) times the power, where p is ``self.bits``.  If the
-        power is that of a number, adding this to the number and subtracting it again
-        rounds the number to the format.
+        Bit patterns are those of float64.  For a power of 2, its bit pattern plus the
+        lift is the pattern of 1.5 * 2**(53 - p) times the power, where p is
+        ``self.bits``.  Let the power be that of a number.  Adding this product to the
+        number and subtracting it again rounds the number to the format.
         """
         lift = (53 - self.bits << 52) + (1 << 51)
         return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)
@@ -81,7 +81,7 @@ class NumberFormat:
         """Return values rounded to the nearest number of the format, as float64.
 
         Values that round beyond the largest number become infinite, also in e4m3, which
-        has no infinity.  For float16 this is ten times as fast as NumPy's cast.
+        has no infinity.  For float16 this is ten times as fast as NumPy's conversion.
         """
         if self.native is np.float64:
             return values
@@ -133,7 +133,7 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
         Divided scores.
     number_format : NumberFormat
     softmax : {"naive", "naive_wide", "shifted", "shifted_wide"}
-        Way to compute softmax.
+        Algorithm of softmax.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def exponentials_in(
 
 
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
-    """Return softmax weights, exponentials over their sum, rounded to a number format.
+    """Return softmax weights, exponentials / their sum, rounded to a number format.
 
     Parameters
     ----------
@@ -226,11 +226,11 @@ def n_compared_rows(n_queries: int, n_keys: int) -> int:
 
 
 def format_ways(n_keys: int) -> list[tuple[NumberFormat, str]]:
-    """Return the pairs (number format, way of softmax) that are computed for n keys.
+    """Return the pairs (number format, softmax algorithm) that are computed for n keys.
 
-    Such as (float16, ``naive``).  A way is one of `SOFTMAXES`.  All pairs of
-    `NUMBER_FORMATS` and `SOFTMAXES`, except that for more than `MOST_STEPS` keys those
-    are left out whose sums are emulated term by term.
+    Such as (float16, ``naive``).  They are all pairs of `NUMBER_FORMATS` and
+    `SOFTMAXES`.  For more than `MOST_STEPS` keys, those whose sums are emulated term by
+    term are left out.
     """
     return [
         (number_format, softmax)
@@ -259,7 +259,7 @@ def overflows(weights: Array) -> Array:
 
 
 def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights of each row over its number of keys.
+    """Return (number of different weights / number of keys) for each row.
 
     From 1/n to 1; weights that are not finite count as 0.
 
@@ -298,7 +298,9 @@ def weight_error(weights: Array, exact: Array) -> Array:
 def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) -> float:
     """Return an upper bound of the `weight_error` of a row of ``n_keys`` keys.
 
-    ``softmax`` is one of `SOFTMAXES`.
+    It is 1 for formats that are ``storage_only`` and for a ``softmax`` whose name ends
+    in ``_wide``: these do not round each step of the sum of exponentials.  Otherwise it
+    is 1 + n 2**-bits.  ``softmax`` is one of `SOFTMAXES`.
 
     Notes
     -----

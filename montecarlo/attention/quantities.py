@@ -84,7 +84,7 @@ PairMeans = Mapping[str, Array]
 class Scale(NamedTuple):
     """A transformation for intervals: an increasing function and its inverse.
 
-    An interval is symmetric on the transformed scale, and ``back`` returns its ends.
+    On the transformed scale an interval is symmetric; ``back`` maps its ends back.
     """
 
     forward: Callable[[Array], Array]
@@ -165,8 +165,8 @@ class Quantity:
         """Return the grid on which values of rows of ``n_keys`` keys are counted.
 
         Its top is the upper end of the range of the quantity.  Near the top, values are
-        counted by their distance to it, so that nearly uniform rows are distinguished
-        as finely as nearly one-hot ones.  None for a quantity without quantiles.
+        counted by their distance to it: nearly uniform rows are then distinguished as
+        finely as nearly one-hot rows.  None for a quantity without quantiles.
         """
         return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
 
@@ -180,11 +180,11 @@ class Quantity:
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return the divisor under which tables list this quantity for ``name``.
+        """Return the divisor under which tables list this quantity, for ``name``.
 
-        It is ``name`` itself, a divisor or a ratio of two such as ``none/sqrt``; but
-        ``none`` for a single divisor if that does not change the value, or if the
-        quantity is conditional.
+        ``name`` is a divisor or a ratio of two, such as ``none/sqrt``.  Mostly it is
+        returned as it is.  For a single divisor the result is ``none`` if the divisor
+        does not change the value, or if the quantity is conditional.
         """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
@@ -197,17 +197,18 @@ def _quantity(
 ) -> Callable[[Callable[..., Array]], Quantity]:
     """Return a decorator that makes a function a quantity and adds it to the table.
 
-    ``of`` is the kind, and ``symbol`` is LaTeX.  The quantity has the name of the
-    function.  Its words are ``words``, or else the first line of the docstring without
-    the full stop.  The first letter of that line is made small if the second character
-    is a small letter: KL stays, but a name such as Frobenius needs ``words``.  Other
-    ``fields`` are those of `Quantity`.
+    ``of`` is the kind of quantity, ``symbol`` is LaTeX, and other ``fields`` are those
+    of `Quantity`.  The quantity has the name of the function.
+
+    Its words are ``words``, or else the first line of the function's docstring, without
+    the full stop.  The first letter of this line becomes small if the second character
+    is a small letter: KL stays, but a name such as Frobenius needs ``words``.
     """
 
     def add(function: Callable[..., Array]) -> Quantity:
-        """Make a function a `Quantity` with these ``fields``, and add it to `_TABLE`.
+        """Make a function a `Quantity`, add it to `_TABLE`, and return it.
 
-        Return the quantity, which takes the place of the function.
+        The quantity takes the place of the function.
         """
         name, summary = function.__name__, (function.__doc__ or "").partition("\n")[0]
         summary = summary.removesuffix(".")
@@ -232,9 +233,9 @@ _formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
 def _variance(means: PairMeans, variable: str) -> Array:
     """Return the variance of the entries of q or k, or of the scores s.
 
-    ``variable`` is ``"q"``, ``"k"`` or ``"s"``: the result is the mean square less the
-    squared mean, which ``means`` has under ``"q2"`` and ``"q"``.  An array of the shape
-    of those in ``means``.
+    ``variable`` is ``"q"``, ``"k"`` or ``"s"``.  The result is the mean square minus
+    the squared mean: for ``"q"``, ``means["q2"] - means["q"]**2``.  It has the shape of
+    the arrays in ``means``.
     """
     return means[f"{variable}2"] - means[variable] ** 2
 
@@ -357,7 +358,7 @@ def score_distribution_gap(means: PairMeans, d_k: int) -> Array:
 def score_row_variance(block: RowBlock) -> Array:
     """Variance of the scores within a row.
 
-    Of divided scores, with the denominator n - 1; shape (n_replicates, n_rows).
+    Scores are divided, and the denominator is n - 1.  Shape (n_replicates, n_rows).
     """
     return block.scores.gaps.variance / block.divisor**2
 
@@ -366,7 +367,7 @@ def score_row_variance(block: RowBlock) -> Array:
 def score_max(block: RowBlock) -> Array:
     """Largest score of a row.
 
-    Of divided scores; shape (n_replicates, n_rows).
+    Scores are divided.  Shape (n_replicates, n_rows).
     """
     return block.sums.largest
 
@@ -488,8 +489,8 @@ def jacobian_frobenius_squared(block: RowBlock) -> Array:
 def jacobian_spectral(block: RowBlock) -> Array:
     """Spectral norm of the softmax Jacobian.
 
-    Its largest eigenvalue, shape (n_replicates, n_rows): without a mask for the first
-    `n_costly_rows` rows alone.
+    Its largest eigenvalue, shape (n_replicates, n_rows).  Without a mask it is computed
+    for the first `n_costly_rows` rows only.
     """
     return block.jacobian_spectral
 
@@ -501,8 +502,8 @@ def jacobian_spectral(block: RowBlock) -> Array:
 def gradient_query(block: RowBlock) -> Array:
     """Norm of the query gradient.
 
-    Of the gradient of v·p with respect to the query of each row, for its weights p and
-    a given v; shape (n_replicates, n_rows).
+    The gradient is that of v·p with respect to the query of each row, for its weights p
+    and a given v.  Shape (n_replicates, n_rows).
     """
     return block.gradient_query
 
@@ -541,8 +542,9 @@ _by_key = partial(_rows, within=NOT_NEGATIVE, needs="a mask", by_key=True)
 def gradient_key(block: RowBlock) -> Array:
     """Norm of the key gradient, times the divisor.
 
-    Returned is the gradient itself, of the queries of this block alone, with the shape
-    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    Returned is not the norm but the gradient, from the queries of this block only, with
+    the shape (n_replicates, n_keys, d_k).  Blocks are added up before the norms are
+    taken.
     """
     return block.gradient_key
 
@@ -551,8 +553,9 @@ def gradient_key(block: RowBlock) -> Array:
 def gradient_value(block: RowBlock) -> Array:
     """Norm of the value gradient.
 
-    Returned is the gradient itself, of the queries of this block alone, with the shape
-    (n_replicates, n_keys, d_k).  Blocks are added up before the norms are taken.
+    Returned is not the norm but the gradient, from the queries of this block only, with
+    the shape (n_replicates, n_keys, d_k).  Blocks are added up before the norms are
+    taken.
     """
     return block.gradient_value
 
@@ -691,7 +694,7 @@ FORMAT_QUANTITIES = {one.name: one for one in _TABLE if one.of == "formats"}
 
 
 def quantile_level(summary: str) -> float | None:
-    """Return the level in (0, 1) of a named quantile, or None for other summaries.
+    """Return the level in (0, 1) of a named quantile; None for other summaries.
 
     Examples
     --------
@@ -712,7 +715,7 @@ def range_of(
     number_format: str = "float64",
     way: str = "shifted",
 ) -> Range:
-    """Return the range of a quantity: its smallest and its largest possible value.
+    """Return (smallest, largest) possible value of a quantity.
 
     Ends may be infinite.  Means and quantiles over rows are within the same range.
 
@@ -723,7 +726,7 @@ def range_of(
     n_keys : int or None
         Number of keys of a row; None for pairs.
     number_format, way : str
-        Keys of `ALL_FORMATS` and `SOFTMAXES`; only the range of ``format_error``
+        Keys of `ALL_FORMATS` and `SOFTMAXES`.  Only the range of ``format_error``
         depends on them.
     """
     if name == "format_error":

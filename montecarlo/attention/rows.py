@@ -38,18 +38,18 @@ QUERY_SCORES = 2**19
 
 
 def n_costly_rows(most: int, n_keys: int) -> int:
-    """Return the number of rows of a replicate that a costly quantity is computed for.
+    """Return for how many rows of a replicate a costly quantity is computed.
 
-    It is ``most`` for rows of up to `COSTLY_KEYS` keys; for longer rows it falls in
+    It is ``most`` for rows of up to `COSTLY_KEYS` keys.  For longer rows it falls in
     proportion to 1 / n_keys, but is at least 1.
     """
     return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
 
 
 def n_query_rows(n_keys: int) -> int:
-    """Return the number of rows of a replicate that the query gradient is computed for.
+    """Return for how many rows of a replicate the query gradient is computed.
 
-    At least 1 and at most `QUERY_ROWS`; it holds without a mask.  Under a mask, all
+    At least 1 and at most `QUERY_ROWS`.  This holds without a mask.  Under a mask, all
     rows are evaluated.
     """
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
@@ -65,7 +65,7 @@ class ScoreBlock:
         Positions of queries and keys, and the hidden scores.
     all_rows : bool
         Whether costly quantities are evaluated for all rows, as under a mask, or only
-        for the first.
+        for the first ones.
     queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
     keys : ndarray of float32, shape (n_replicates, n_keys, d_k)
         Multiplied by the gain.
@@ -79,7 +79,8 @@ class ScoreBlock:
     values : ndarray of float32, shape (n_replicates, n_keys, d_k)
         Empty unless key and value gradients are requested.
     grad_output : ndarray of float32, shape (n_replicates, n_queries, d_k)
-        Gradient of a loss with respect to the outputs; likewise.
+        Gradient of a loss with respect to the outputs.  Empty unless key and value
+        gradients are requested.
     """
 
     block: QueryBlock
@@ -100,9 +101,9 @@ class ScoreBlock:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Raw scores minus the second largest of their row, and that minus the largest.
+        """Differences of raw scores from the second largest and the largest of the row.
 
-        Hidden scores are overwritten in ``scores``.
+        To compute them, hidden entries of ``scores`` are overwritten.
         """
         return measure_gaps(self.scores, self.block)
 
@@ -113,16 +114,16 @@ class ScoreBlock:
 
     @cached_property
     def element_gaps(self) -> Gaps:
-        """Raw scores relative to the two largest of each row, for the first few rows.
+        """Differences of raw scores as `gaps`, for the first few rows, in float64.
 
-        They are in float64, for at most `ELEMENT_ROWS` rows, and without a mask.
+        They are for at most `ELEMENT_ROWS` rows, and without a mask.
         """
         n_rows = n_costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
 
     @property
     def first_match(self) -> int:
-        """Index among the block's keys of the key that belongs to the first query."""
+        """Index, among the block's keys, of the key that belongs to the first query."""
         start: int = self.block.queries.start - self.block.keys.start
         return start
 
@@ -137,10 +138,10 @@ class ScoreBlock:
 
     @cached_property
     def differences(self) -> Scores:
-        """``weight_gradient`` minus its value at the key of the largest score, by row.
+        """``weight_gradient`` minus its value at the largest score of each row.
 
-        Shape (n_replicates, n_rows, n_keys): the rows that the query gradient is
-        computed for, all under a mask and else the first `n_query_rows`.
+        Shape (n_replicates, n_rows, n_keys).  The rows are those that the query
+        gradient is computed for: all under a mask, otherwise the first `n_query_rows`.
         """
         n_rows = None if self.all_rows else n_query_rows(self.scores.shape[-1])
         return gradients.differences_to_largest(self.weight_gradient, self.gaps, n_rows)
@@ -158,9 +159,9 @@ class ScoreBlock:
 class RowBlock:
     """Softmax weights of a block of queries under one divisor, and their gradients.
 
-    Arrays have the shape (n_replicates, n_rows), one value for each row, where nothing
-    else is said.  n_rows is the number of queries; for costly quantities it is smaller,
-    unless ``scores.all_rows``.
+    Unless another shape is given, arrays have the shape (n_replicates, n_rows), with
+    one value for each row.  n_rows is the number of queries.  For costly quantities it
+    is smaller, unless ``scores.all_rows``.
 
     Attributes
     ----------
@@ -189,7 +190,7 @@ class RowBlock:
 
     @property
     def matching_weight(self) -> Array:
-        """Weight of the planted key of each query: of key i in the row of query i.
+        """Weight of key i in the row of query i, for which this key was planted.
 
         Shape (n_replicates, n_rows).
         """
@@ -238,7 +239,8 @@ class RowBlock:
     def gradient_key(self) -> Array:
         """Gradient of the loss with respect to the keys, times the divisor.
 
-        Shape (n_replicates, n_keys, d_k): the sum over the queries of this block alone.
+        Shape (n_replicates, n_keys, d_k).  It is the sum over the queries of this block
+        only.
         """
         scores, rows = self.scores, self.rows
         differences = gradients.differences_to_largest(scores.grad_weights, rows.gaps)
@@ -251,6 +253,7 @@ class RowBlock:
     def gradient_value(self) -> Array:
         """Gradient of the loss with respect to the values.
 
-        Shape (n_replicates, n_keys, d_k): the sum over the queries of this block alone.
+        Shape (n_replicates, n_keys, d_k).  It is the sum over the queries of this block
+        only.
         """
         return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.grad_output

@@ -36,14 +36,14 @@ NOT_NEGLIGIBLE_TO, NEGLIGIBLE_FROM = -29.0, -30.0
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Raw scores minus the second largest of their row, and that minus the largest.
+    """Differences of raw scores from the second largest and the largest of their row.
 
     Attributes
     ----------
     largest : ndarray, shape (..., n_queries)
         Largest score of each row.
     where : ndarray of int, shape (..., n_queries)
-        Index of the key that has it.
+        Index of the key with the largest score.
     second : ndarray, shape (..., n_queries)
         Second largest minus largest score; at most 0.
     rest : ndarray of float32 or float64, shape (..., n_queries, n_keys)
@@ -65,7 +65,7 @@ class Gaps:
 
 
 def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
-    """Return scores minus the second largest of their row, and that minus the largest.
+    """Return differences of scores from the second largest and the largest of the row.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
 
 
 def widen(values: Scores) -> Array:
-    """Return a float64 copy of an array, also of one that is float64 already."""
+    """Return a float64 copy of an array, even if it is float64 already."""
     return values.astype(np.float64)
 
 
@@ -112,13 +112,13 @@ def add_up(values: Scores) -> Array:
 
 
 def set_in_rows(values: Scores, where: NDArray[np.intp], value: Scores | float) -> None:
-    """Set one entry of each row in place: ``values[..., i, where[..., i]] = value``.
+    """Set an entry of each row in place: ``values[..., i, where[..., i]] = value``.
 
     Parameters
     ----------
     values : ndarray, shape (..., n_rows, n_keys)
     where : ndarray of int, shape (..., n_rows)
-        Index of the key.
+        Index of the key, in each row.
     value : float or ndarray, shape (..., n_rows)
     """
     column = np.asarray(value)[..., np.newaxis]
@@ -129,8 +129,8 @@ def set_in_rows(values: Scores, where: NDArray[np.intp], value: Scores | float) 
 class RowSums:
     """Sums of exponentials of divided scores, from which most quantities follow.
 
-    With e = exp(score - largest score) for divided scores, weights are p = e/z, and
-    p₁ = 1/z is the largest.
+    With e = exp(score - largest score) for divided scores, weights are p = e/z, and p₁
+    = 1/z is the largest.
 
     Attributes
     ----------
@@ -141,9 +141,9 @@ class RowSums:
     second : ndarray, shape (..., n_queries)
         Second largest e, from 0 to 1.
     s1, s2, s3 : ndarray, shape (..., n_queries)
-        Sums over the rest of e, e² and e³.
+        Sums of e, e² and e³ over all keys except that of the largest score.
     weighted : ndarray, shape (..., n_queries)
-        Sum over the rest of e times (raw score - largest raw score); at most 0.
+        Sum of e times (raw score - largest raw score) over the same keys; at most 0.
     """
 
     divisor: float
@@ -168,7 +168,7 @@ class RowSums:
     def unit(self) -> Array:
         """Second largest weight of each row, shape (..., n_queries).
 
-        It is the unit of `SoftmaxRows.e`: e times this is a weight.
+        It is the unit of `SoftmaxRows.e`: e times this weight is a weight.
         """
         return self.second / self.z
 
@@ -268,9 +268,9 @@ def inverse_participation(sums: RowSums) -> Array:
 
 
 def weights_in_order(rows: SoftmaxRows) -> Array:
-    """Return the softmax weights p, shape (..., n_queries, n_keys); hidden keys have 0.
+    """Return the softmax weights p, shape (..., n_queries, n_keys), key j in column j.
 
-    They add up to 1 in each row; key j has column j.
+    They add up to 1 in each row.  Hidden keys have 0.
     """
     weights = rows.e * rows.sums.unit[..., np.newaxis]
     set_in_rows(weights, rows.gaps.where, weight_max(rows.sums))

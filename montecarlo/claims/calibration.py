@@ -33,14 +33,15 @@ KURTOSIS = "kurtosis"
 
 @cache
 def read_calibration() -> dict[str, Any]:
-    """Return the calibration record: how often intervals missed in trials.
+    """Return the calibration record: how often intervals missed the value in trials.
 
     Returns
     -------
     dict
-        ``rate``: one-sided error rate of the intervals.  ``times``: the largest ratio
-        of observed to stated misses at that rate, over all kinds.  ``growth``: kind of
-        interval -> its correction, a number of at least 0; see `nominal_rate`.
+        ``rate``: one-sided error rate that the intervals stated.  ``times``: the
+        largest ratio of observed to stated misses at that rate, over all kinds of
+        intervals.  ``growth``: kind of interval -> its correction, a number of at least
+        0; see `nominal_rate`.
     """
     return read_package_toml("claims/calibration.toml")
 
@@ -48,8 +49,7 @@ def read_calibration() -> dict[str, Any]:
 def interval_kind(check: Check) -> str:
     """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    It is a key of ``growth`` in the calibration record, or `EXACT`.  A share of rows
-    above a mean is judged by the interval of a mean.
+    It is a key of ``growth`` in the calibration record, or `EXACT`.
     """
     if check.quantity in RECORDED:
         return EXACT
@@ -66,9 +66,9 @@ def interval_kind(check: Check) -> str:
 
 
 def nominal_rate(target: float, kind: str) -> float:
-    """Return the error rate that intervals must state to miss at most at ``target``.
+    """Return the rate of misses to state, so that the true rate is at most ``target``.
 
-    Intervals of few replicates miss more often than the rate that they state.
+    Intervals from few replicates miss more often than they state.
 
     Parameters
     ----------
@@ -97,8 +97,9 @@ def nominal_rate(target: float, kind: str) -> float:
 def calibrate(share: float) -> Calibration:
     """Return the summary of calibration that claims.json stores.
 
-    ``share`` is the part of the error rate for one end of an interval.  For each kind,
-    ``divided_by`` is ``share`` over the rate that the intervals state, to three digits.
+    ``share`` is the part of the error rate that one end of an interval has.  For each
+    kind of interval, ``divided_by`` is ``share`` / the rate that such intervals state,
+    rounded to three digits.
     """
     record = read_calibration()
     factors = {

@@ -100,9 +100,9 @@ _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Prefix the message of an `InputError` in a with block by a place in the file.
+    """Prefix the message of an `InputError` raised in a with block by its place.
 
-    The place is a text such as ``claim 'variance'``, which is followed by a colon.
+    ``place`` is a text such as ``claim 'variance'``; a colon follows it.
     """
     try:
         yield
@@ -113,7 +113,7 @@ def at_place(place: str) -> Iterator[None]:
 def _require(field: str, holds: object, requirement: str, got: object) -> None:
     """Raise `InputError` about a field of the file unless ``holds`` is true.
 
-    The message has the field, the requirement and ``got``, the field's value.
+    The message has the name of the field, the requirement, and ``got``, its value.
     """
     if not holds:
         raise InputError(f"field {field}: {requirement}, got {got}")
@@ -122,7 +122,7 @@ def _require(field: str, holds: object, requirement: str, got: object) -> None:
 def _require_name(field: str, name: str, known: Iterable[str]) -> None:
     """Raise `InputError` about a field of the file unless its value is a known name.
 
-    ``name`` is the value, ``known`` are the allowed ones.
+    ``name`` is the value, and ``known`` are the allowed names.
     """
     with at_place(f"field {field}"):
         look_up(field, name, dict.fromkeys(known))
@@ -131,8 +131,8 @@ def _require_name(field: str, name: str, known: Iterable[str]) -> None:
 def _require_default(check: Check, why: str, *fields: str) -> None:
     """Raise `InputError` for fields of a check that are given but have no effect.
 
-    ``fields`` are paths such as ``domain.mask``; ``why`` is what they have no effect
-    for, as words to follow "must be left out for".
+    ``fields`` are paths such as ``domain.mask``.  ``why`` completes the message "must
+    be left out for ...".
     """
     for field in fields:
         given, default = map(attrgetter(field), (check, _DEFAULT))
@@ -156,7 +156,7 @@ def require_check(check: Check) -> None:
 
 
 def _require_recorded(check: Check) -> None:
-    """Raise `InputError` for a check of a recorded quantity with unfit fields.
+    """Raise `InputError` for a check of a recorded quantity whose fields do not fit it.
 
     Recorded quantities are not sampled, see `RECORDED`.  Each has divisors, summaries,
     initialisations and parts of its own.
@@ -178,11 +178,11 @@ def _require_recorded(check: Check) -> None:
 
 
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
-    """Raise `InputError` for inconsistent sizes of a check's domain or bounds.
+    """Raise `InputError` for sizes of a check's domain or bounds that do not fit.
 
-    Ranges must not fall, and the range of d_k must rise for a slope.  Bounds may depend
-    only on sizes that a case has: not on d_k for a slope, and not on the number of keys
-    for a quantity with ``no_rows``.
+    Ranges must be ascending, and for a slope the range of d_k must have different ends.
+    Bounds may depend only on sizes that a case has: not on d_k for a slope, and not on
+    the number of keys for a quantity with ``no_rows``.
     """
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
@@ -198,7 +198,7 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
 
 
 def _require_bounds(check: Check) -> None:
-    """Raise `InputError` unless a check has exactly the numbers of its relation.
+    """Raise `InputError` unless a check has exactly the numbers its relation needs.
 
     A lower bound must not exceed the upper one.
     """
@@ -219,7 +219,7 @@ def _require_bounds(check: Check) -> None:
 def _require_limit(check: Check) -> None:
     """Raise `InputError` unless theory knows the limit that a check is about.
 
-    Limits are known for undivided scores of Gaussian entries.
+    It knows limits for undivided scores of Gaussian entries.
     """
     domain = check.domain
     sizes_alone = Domain(domain.d_k, domain.n_keys, ("gaussian",))
@@ -234,10 +234,10 @@ def _require_limit(check: Check) -> None:
 
 
 def _require_row(check: Check) -> None:
-    """Raise `InputError` unless a check's row exists at its domain's first point.
+    """Raise `InputError` unless a check has an estimate at its domain's first point.
 
-    A row is a quantity with a summary, a divisor and a number format.  The first point
-    has the first of each list and the lower end of each range.
+    The estimate is that of a quantity with a summary, a divisor and a number format.
+    The first point has the first of each list and the lower end of each range.
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
@@ -267,7 +267,7 @@ def summaries_of(quantity: str) -> tuple[str, ...]:
 def require_words(words: Words) -> None:
     """Raise `InputError` for a text of a catalogue that is empty or unprintable.
 
-    A text may have one version per language, and then all of them are validated.
+    If the text has a version for each language, all are validated.
     """
     texts = [words] if isinstance(words, str) else list(words.values())
     if not texts:
@@ -282,7 +282,7 @@ def require_sentence(
 ) -> None:
     """Raise `InputError` for a sentence with invalid interpretations or checks.
 
-    ``interpretations`` are those of the sentence's claim, by id.
+    ``interpretations`` are all interpretations of the claim that it is about, by id.
     """
     values = sentence.value.items()
     sources = [value.interpretation for _, value in values if value.interpretation]
@@ -329,7 +329,7 @@ def require_claim(claim: Claim, catalogue: Catalogue) -> None:
 def _require_unique(name: str, values: Sequence[str]) -> None:
     """Raise `InputError` if a value occurs twice.
 
-    ``name`` is the field's, such as ``interpretation.id``, for the message.
+    ``name`` is that of the field, such as ``interpretation.id``, for the message.
     """
     for number, value in enumerate(values):
         if value in values[:number]:
@@ -359,14 +359,14 @@ def require_catalogue(catalogue: Catalogue) -> None:
 def read_catalogue() -> Catalogue:
     """Return the package's own catalogue: the claims of the five texts.
 
-    That it passes `require_catalogue` is tested; each run would take 0.2 s for it.
+    It is not validated by `require_catalogue`, which would take 0.2 s; tests do that.
     """
     name = "claims/catalogue.toml"
     return parse_catalogue(read_package_toml(name), name)
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
-    """Return (a user's catalogue of claims, validated; the bytes of its file).
+    """Return (a user's catalogue of claims, validated; content of its file).
 
     Raises
     ------
@@ -381,7 +381,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
     """Return the catalogue that the data of a TOML file describe.
 
-    Types are validated; of a user's catalogue also what `require_catalogue` does.
+    Types are validated.  A user's catalogue is also validated by `require_catalogue`.
 
     Parameters
     ----------
@@ -417,9 +417,9 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
 def _entries(
     data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Yield the entries of one table of the file, each as the type in `TABLES`.
+    """Yield the entries of one table of the file, converted to the type in `TABLES`.
 
-    ``data`` is the parsed file, ``table`` the name of the table, such as ``claim``.
+    ``data`` is the parsed file, and ``table`` the name of the table, such as ``claim``.
     ``by_name`` maps names to checks, to which entries may refer.
 
     Raises
@@ -448,12 +448,12 @@ def _resolve(
     value: Any,  # noqa: ANN401 - what TOML holds
     by_name: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Return the value of a field with all names in it replaced.
+    """Return the value of a field, in which names are replaced by what they stand for.
 
-    The name of a check (in ``by_name``) becomes that check, the name of a threshold its
-    number, and other names get their canonical spelling, also in nested tables and
-    lists.  Which of these are replaced depends on ``field``, the field's name.  NumPy
-    numbers become Python's.
+    The name of a check becomes the check in ``by_name``, and the name of a threshold
+    its number.  Other names get their canonical spelling.  This is also done in nested
+    tables and lists.  Which of these are replaced depends on ``field``, the name of the
+    field.  NumPy numbers become Python's.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -480,8 +480,9 @@ def _resolve(
 def validation_message(error: msgspec.ValidationError, kind: type[Struct]) -> str:
     """Return the message of a validation error of msgspec, with the path of the field.
 
-    Such as ``Expected `int`, got `str`, at `check[0].domain```; with what could stand
-    there.  ``kind`` is the type of the entry.
+    Such as ``Expected `int`, got `str`, at
+    `check[0].domain```.  Allowed fields or values are added.  ``kind`` is the type of
+    the entry.
     """
     message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
     missing = r"^Object missing required field `(\w+)`"
@@ -491,8 +492,8 @@ def validation_message(error: msgspec.ValidationError, kind: type[Struct]) -> st
 def _choices(message: str, kind: type[Struct]) -> str:
     """Return the allowed fields or values, to append to an error message of msgspec.
 
-    Such as ``; there are id, topic, ...``.  Empty if ``message``, that of msgspec, is
-    about something else.  ``kind`` is the type of the entry.
+    Such as ``; there are id, topic, ...``.  An empty string if ``message``, that of
+    msgspec, is not about a field or value.  ``kind`` is the type of the entry.
     """
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__

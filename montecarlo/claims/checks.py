@@ -39,7 +39,7 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     def at(self, d_k: int | None, n_keys: int | None) -> float:
         """Return the number for the sizes of a case.
 
-        A case is a design point, or a series of them over d_k.
+        A case is a design point, or a series of points over d_k.
 
         Parameters
         ----------
@@ -66,9 +66,9 @@ CONDITIONS = ("dependence", "initialisation", "normalisation", "mask")
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     """The design points at which a check is judged: ranges of sizes, and conditions.
 
-    Both ends of a range are included.  The default ranges are the sizes of practice,
-    for texts that name none.  Every other field but ``part`` lists values of the design
-    point's field of that name.
+    Both ends of a range are included.  By default the ranges are the sizes of practice,
+    for texts that name no sizes.  Each other field except ``part`` lists allowed values
+    of the design point's field of the same name.
     """
 
     d_k: tuple[Dimension, Dimension] = (64, 256)
@@ -94,19 +94,20 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     quantity, summary, divisor, number_format, softmax : str
-        Name the row of each design point that is compared.
+        Name the estimate of each design point that is compared.
     relation : str
-        ``equals`` (within a tolerance), ``at_least``, ``at_most`` and ``between``
-        compare the estimate of each design point; ``slope_between`` the log-log slope
-        over d_k; ``tends_to`` the limit for large d_k, which theory decides.
+        ``equals`` (within a tolerance), ``at_least``, ``at_most`` and ``between`` are
+        about the estimate of each design point, ``slope_between`` about the log-log
+        slope over d_k, and ``tends_to`` about the limit for large d_k, which theory
+        decides.
     expected : float, Level, "reference" or None
-        Of ``equals``; ``reference`` stands for the exact value.
+        What ``equals`` compares with; ``reference`` means the exact value.
     tolerance : float or None
-        Of ``equals``: a part of the expected value, or absolute if that is 0.
+        For ``equals``: a part of the expected value, or absolute if that is 0.
     low, high : float, Level or None
-        Bounds of the other relations, included.
+        Bounds for the other relations, included.
     to : str or None
-        Limit of ``tends_to``.
+        Limit for ``tends_to``.
     domain : Domain
     """
 
@@ -131,7 +132,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def along_d_k(self) -> bool:
-        """Whether a case is a series of design points over d_k, not a single point."""
+        """Whether a case is a series of design points over d_k, not a single point.
+
+        This depends on the relation.
+        """
         return self.relation in ("slope_between", "tends_to")
 
 
@@ -141,7 +145,7 @@ def region_of(
     """Return the equivalence region of a check in one case, as (low, high).
 
     It is the range of values that agree with what the check states, ends included.  A
-    case is a design point, or a series of them over d_k.
+    case is a design point, or a series of points over d_k.
 
     Parameters
     ----------
@@ -149,7 +153,7 @@ def region_of(
     d_k, n_keys : int or None
         Sizes of the case; None if it has no such size.
     exact : float, optional
-        Value of ``expected = "reference"``.
+        Exact value, for ``expected = "reference"``.
 
     Returns
     -------
@@ -174,7 +178,7 @@ def region_of(
 
 
 def infinite_if_none(low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the two ends of an interval, with an infinite end in place of None."""
+    """Return (low, high) with -infinity and infinity in place of None."""
     return -math.inf if low is None else low, math.inf if high is None else high
 
 

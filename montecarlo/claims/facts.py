@@ -34,9 +34,9 @@ INTRODUCED = 2017
 
 
 def is_product_square(_: Catalogue) -> list[bool]:
-    """Return answers whether QKᵀ has shape (d_k, d_k), and q·k has d_k² numbers.
+    """Return whether QKᵀ has shape (d_k, d_k), and whether q·k has d_k² numbers.
 
-    The list has both answers for each of the `SIZES`, six in all.  The catalogue is not
+    The list has both answers for each of `SIZES`, six in all.  The catalogue is not
     used.
     """
     agrees = []
@@ -80,10 +80,10 @@ FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
 
 
 def rule_on_fact(claim: Claim, catalogue: Catalogue) -> Ruling:
-    """Return the verdict, with its reason, on a claim of kind ``shape`` or ``record``.
+    """Return the verdict on a claim of kind ``shape`` or ``record``, with its reason.
 
-    A shape is decided by algebra, a record by the catalogue's published sizes and
-    dates.  The verdict is open if the catalogue has none of them.
+    A shape is decided by algebra.  A record is decided by the published sizes and dates
+    of the catalogue, and open if it has none.
     """
     quantifier, agrees = FACTS[claim.id]
     outcomes = [Outcome.SUPPORTED if x else Outcome.REFUTED for x in agrees(catalogue)]

@@ -59,16 +59,16 @@ def judge_sentence(
     interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
-    """Return the outcome of a sentence of a page: whether it holds, and its numbers.
+    """Return the outcome of a sentence of a page: whether it is true, and its numbers.
 
-    A sentence holds if four conditions do:
+    A sentence is true if all of these are:
 
-    - verdicts on its claim and the claim's interpretations are as it asserts;
+    - verdicts on its claim and on the claim's interpretations are as it asserts;
     - no case of those interpretations was decided against the case's exact value;
     - all checks of the sentence hold;
     - each number in it exists.
 
-    The outcome has no numbers unless the sentence holds.
+    Unless it is true, the outcome has no numbers.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def judge_sentence(
     judge_check : callable
         Check -> its outcome.
     interpretations : sequence of InterpretationOutcome
-        Those of its claim.
+        The interpretations of its claim.
     verdict : Verdict, optional
         Verdict on its claim.
 
@@ -106,7 +106,8 @@ def judge_sentence(
 def check_holds(check: CheckOutcome) -> bool:
     """Return whether a check holds in every case that can be judged.
 
-    A case is a design point, or a series of them.  False if no case can be judged.
+    A case is a design point, or a series of points over d_k.  False if no case can be
+    judged.
     """
     judged = [c for c in check.cases if c.outcome != Outcome.NOT_APPLICABLE]
     return bool(judged) and all(map(_case_holds, judged))
@@ -124,7 +125,7 @@ def _case_holds(case: Case) -> bool:
 
 
 def contradicts_theory(case: Case) -> bool:
-    """Return whether the outcome of a case is opposite to that of its exact value.
+    """Return whether a case was supported or refuted against its exact value.
 
     False without an exact value.
     """
@@ -135,7 +136,10 @@ def contradicts_theory(case: Case) -> bool:
 
 
 def _exact_agrees(case: Case) -> bool:
-    """Return whether a case has an exact value that lies in the equivalence region."""
+    """Return whether the exact value of a case lies in the equivalence region.
+
+    False without an exact value.
+    """
     low, high = case.region
     return case.exact is not None and low <= case.exact <= high
 
@@ -152,7 +156,7 @@ def _find_number(
     Parameters
     ----------
     value : Value
-        Where the number comes from.
+        Describes where the number comes from.
     checks : sequence of CheckOutcome
         The checks of the sentence.
     interpretations : mapping
@@ -177,9 +181,10 @@ def _find_number(
 
 
 def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
-    """Yield the numbers of one case that ``value`` describes, for a sentence.
+    """Yield the numbers of one case that ``value`` describes.
 
-    There is one or none, or two for the d_k of a series: its ends, ascending.
+    Mostly one; none if the case lacks it; two for the d_k of a series: its ends,
+    ascending.
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
@@ -201,9 +206,9 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 
 
 def _case_matches(case: Case, value: Value) -> bool:
-    """Return whether a case is one that ``value`` describes, and was judged.
+    """Return whether a case was judged and has the sizes and distribution of ``value``.
 
-    ``value`` gives its sizes and distribution; what it does not give matches any.
+    What ``value`` does not give may be anything.
     """
     matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -217,9 +222,10 @@ def _case_matches(case: Case, value: Value) -> bool:
 
 
 def _count_cases(cases: Sequence[Case], counted: Counted) -> int:
-    """Return the number of supported cases, of all cases, or of different conditions.
+    """Return the count over cases that ``counted`` names.
 
-    ``counted`` says which: ``supported``, ``all``, ``distributions`` or ``contexts``.
+    ``supported`` counts supported cases, ``all`` all of them, and ``distributions`` and
+    ``contexts`` different ones of these.
     """
     if counted in ("distributions", "contexts"):
         return len({getattr(case, counted.removesuffix("s")) for case in cases})
@@ -236,7 +242,8 @@ class Judge:
     stated : callable
         Check -> one-sided error rate that its simultaneous intervals state.
     error_rates : mapping
-        Id of a claim -> nominal error rate of its checks; missing for 0.
+        Id of a claim -> nominal error rate of its checks.  A claim that is missing has
+        0.
     """
 
     evidence: Evidence
@@ -262,15 +269,15 @@ class Judge:
         )
 
     def _judge_passage(self, passage: Passage) -> PassageOutcome:
-        """Return the outcome of a passage, a sentence of the report about no claim."""
+        """Return the outcome of a passage: a sentence of the report outside claims."""
         outcome = judge_sentence(passage.sentence, self.judge_check)
         return PassageOutcome(id=passage.id, **msgspec.structs.asdict(outcome))
 
     def _judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
         """Return the outcome of a self-check of the simulator, from samples alone.
 
-        The outcome is not applicable if one of the checks has no case, unless another
-        check is refuted.
+        It is refuted if a check is refuted in any case.  Otherwise it is not applicable
+        if a check has no case, or if no case could be judged.
         """
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
         outcomes = [case.outcome for check in checks for case in check.cases]
@@ -282,9 +289,9 @@ class Judge:
         return SelfCheckOutcome(id=entry.id, outcome=outcome, checks=checks)
 
     def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
-        """Return the verdict on a claim, jointly and as each text states it.
+        """Return the outcome of a claim: its joint verdict, and one for each text.
 
-        With the outcomes of its interpretations and sentences.
+        It contains the outcomes of the claim's interpretations and sentences.
         """
         voting = claim.admitted()
         interpretations = tuple(
@@ -297,10 +304,7 @@ class Judge:
         ruling = join_texts(texts.values()) if texts else rule(None)
 
         def judge(sentence: Sentence) -> SentenceOutcome:
-            """Return the outcome of a sentence about ``claim``, by `judge_sentence`.
-
-            Given are its ``interpretations`` and the verdict of ``ruling``.
-            """
+            """Return the outcome of a sentence about the claim, by `judge_sentence`."""
             return judge_sentence(
                 sentence, self.judge_check, interpretations, ruling.verdict
             )
@@ -320,12 +324,13 @@ class Judge:
     def judge_interpretation(
         self, interpretation: Interpretation, *, votes: bool = True
     ) -> InterpretationOutcome:
-        """Return the verdict on one meaning of a claim, from the outcomes of checks.
+        """Return the verdict on one meaning of a claim, by the outcomes of its checks.
 
-        A case, which is a design point or a series of them, is supported if all checks
-        are; the quantifier of the interpretation says how cases combine.  If a check
-        has no case the verdict is open, unless it fails.  ``votes`` says whether a text
-        states this meaning, so that the verdict counts for the claim.
+        A case is a design point, or a series of points over d_k.  It is supported if
+        all checks are supported there.  The quantifier of the interpretation says how
+        cases are combined.  If a check has no case, the verdict is open, unless it is
+        that the meaning fails.  ``votes`` says whether the verdict counts for the
+        claim, as a text states this meaning.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)
@@ -345,8 +350,8 @@ class Judge:
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
         """Return a check with its cases, each with an estimate and an outcome.
 
-        A case is a design point, a series of them over d_k, or one of a record.
-        ``by_theory`` says whether exact values decide where the sample does not.
+        A case is a design point, a series of points over d_k, or a part of a record.
+        ``by_theory`` says whether exact values decide if the sample does not.
         """
         rate = self.stated(check)
         cases = (
@@ -367,9 +372,10 @@ def rule_on_claim(
     interpretations: Sequence[InterpretationOutcome],
     text: str | None,
 ) -> Ruling:
-    """Return the verdict, with its reason, on a claim as one text states it.
+    """Return the verdict on a claim as one text states it, with its reason.
 
-    ``text`` is the key of the text.  With None, all interpretations count that vote.
+    ``text`` is the key of the text.  With None, all interpretations that vote are
+    joined.
     """
     if claim.kind in KINDS:
         return rule_on_fact(claim, catalogue)
@@ -384,12 +390,15 @@ def rule_on_claim(
 def rule_on_cases(
     interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
-    """Return the verdict, with its reason, on an interpretation from its cases.
+    """Return the verdict on an interpretation from its cases, with its reason.
 
-    The verdict is ``vague`` if a word has no measure, or the quantifier is ``usually``;
-    otherwise outcomes of cases are combined by the quantifier, as in `join_cases`.  It
-    is ``partly`` if it depends on a premise that the sentence omits, or if an equality
-    in distribution holds within a tolerance.  It is open without judged cases.
+    The first of these that applies::
+
+        no case was judged                                       open
+        a word has no measure, or the quantifier is ``usually``  vague
+        it depends on a premise that the sentence omits          partly
+        it holds, but is an equality in distribution             partly
+        otherwise                                                as `join_cases` says
 
     Parameters
     ----------

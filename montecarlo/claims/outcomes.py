@@ -45,7 +45,7 @@ from montecarlo.theory.limits import Limit
 
 
 class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Identity of a case of a check: its sizes, distributions and conditions.
+    """What identifies a case of a check: its sizes, distributions and conditions.
 
     A case is a design point, a series of points over d_k, or part of a record.  A field
     that does not apply to the case has its default.
@@ -72,9 +72,9 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def context(self) -> str:
-        """Conditions of the case other than distribution and sizes, as text.
+        """Conditions of the case, without distribution and sizes, as text.
 
-        Such as ``float16 naive causal``; empty if there are none.
+        Such as ``float16 naive causal``; an empty string if there are none.
         """
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
@@ -85,10 +85,10 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def case_key(case: CaseKey, **changed: None) -> CaseKey:
-    """Return the identity of a case, without its results.
+    """Return what identifies a case, without its results.
 
-    ``changed`` are fields that become None, such as ``d_k=None`` to compare cases that
-    differ in d_k alone.
+    ``changed`` are fields that become None.  With ``d_k=None``, cases that differ only
+    in d_k have equal keys.
     """
     fields = {name: getattr(case, name) for name in CaseKey.__struct_fields__}
     return CaseKey(**(fields | changed))
@@ -99,7 +99,7 @@ SIMULATED_ERROR = 0.003
 
 
 class Case(CaseKey, frozen=True, kw_only=True):
-    """A check in one case, a design point or a series of them: estimate and outcome."""
+    """One case of a check, a design point or a series: its estimate and outcome."""
 
     #: smallest and largest d_k; null if the case has no d_k
     d_k_range: tuple[int, int] | None = None
@@ -131,9 +131,10 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def better_simulated(self) -> float | None:
-        """The value ``simulated``, if its error is smaller than that of the estimate.
+        """The value ``simulated``; None if the estimate has a smaller or equal error.
 
-        None otherwise, or if there is none.
+        It is returned also where the estimate has no standard error.  None if nothing
+        was simulated.
         """
         if self.simulated is None or self.std_error is None:
             return self.simulated
@@ -144,8 +145,7 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def is_exact(self) -> bool:
         """Whether theory or algebra decided the case, not a sample or a training run.
 
-        True also if there is a sample, but it left the case undecided and theory
-        decided.
+        Also true if there is a sample that left the case undecided.
         """
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed
@@ -154,13 +154,14 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def row(self) -> str:
         """The row_id of the estimate in measurements.csv.
 
-        Empty if the estimate combines several rows, as a slope does, or has none.
+        An empty string if there is no estimate, or if it combines several rows, as a
+        slope does.
         """
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property
     def is_binned(self) -> bool:
-        """Whether the interval has no standard error, as it is a bin of a histogram."""
+        """Whether the interval is a bin of a histogram, without a standard error."""
         known = self.estimate, self.simultaneous_low, self.simultaneous_high
         return bool(self.rows) and self.std_error is None and None not in known
 
@@ -168,8 +169,8 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def is_wide(self) -> bool:
         """Whether pages show the interval in place of the standard error.
 
-        That is so for a share that may be 0 or 1, and for an interval whose ends differ
-        by at least a factor of 2.
+        True for a share that may be 0 or 1, and for an interval whose ends differ by at
+        least a factor of 2.
         """
         low, high = self.interval
         is_end = low == 0.0 or (high == 1.0 and low >= 0.0)
@@ -177,17 +178,17 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def region(self) -> tuple[float, float]:
-        """The equivalence region as (low, high), ends included; perhaps infinite."""
+        """The equivalence region as (low, high), ends included; may be infinite."""
         return infinite_if_none(self.region_low, self.region_high)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The simultaneous interval as (low, high); infinite ends if it is missing."""
+        """The simultaneous interval as (low, high); missing ends are infinite."""
         return infinite_if_none(self.simultaneous_low, self.simultaneous_high)
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number for JSON, or None for infinity and NaN, which JSON lacks."""
+    """Return a number, or None for infinity and NaN, which JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 
@@ -199,7 +200,7 @@ def six_digits(value: float) -> float | None:
 def round_interval(
     interval: Interval, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Return the ends of an interval rounded outwards, to six digits or more.
+    """Return the ends of an interval rounded outwards, to at least six digits.
 
     Parameters
     ----------
@@ -210,18 +211,20 @@ def round_interval(
     Returns
     -------
     (low, high)
-        Rounded to the fewest significant digits, at least six, with which they compare
-        to the ends of the region as before.  None for an end that is infinite or NaN.
+        They have the fewest significant digits, at least six, with which they are on
+        the same side of each end of the region as before.  None for an end that is
+        infinite or NaN.
     """
 
     def signs(value: float) -> list[int]:
-        """Return for each end of ``region`` -1, 0 or 1: value below, at or above it."""
+        """Return -1, 0 or 1 for each end of ``region``: value below, at or above it."""
         return [(value > end) - (value < end) for end in region]
 
     def round_outwards(value: float, *, up: bool) -> float | None:
-        """Return an end of ``interval`` rounded up or down; None if it is not finite.
+        """Return an end of the interval rounded up or down; None if it is not finite.
 
-        To 6 to 16 significant digits, the fewest with which `signs` stay the same.
+        It gets the fewest significant digits, from 6 to 16, with which `signs` stay the
+        same.
         """
         rounded = (round_end(value, digits, up=up) for digits in range(6, 17))
         same = (one for one in rounded if signs(one) == signs(value))
@@ -307,7 +310,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
 
 
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A check of the catalogue with its cases, each with an outcome."""
+    """A check with its cases, each with an outcome."""
 
     cases: tuple[Case, ...] = ()
 
@@ -320,9 +323,9 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     """Return the cases of several checks, each case once with a joint outcome.
 
-    A case (a design point, or a series of them over d_k) is supported if all checks
-    that have it are.  Results have no estimates.  They are sorted by distribution,
-    context, number of keys and d_k.
+    A case is a design point, or a series of points over d_k.  It is supported if all
+    checks that have this case are supported.  The returned cases have no estimates.
+    They are sorted by distribution, context, number of keys and d_k.
     """
     joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
@@ -344,8 +347,8 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
 def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     """Yield (case, next case) where the outcome changes between neighbouring d_k.
 
-    The two cases are alike in everything else.  Cases that are not decided, or have no
-    d_k, are left out.
+    The two cases are the same in everything but d_k.  Cases that are not decided, or
+    have no d_k, are left out.
 
     Parameters
     ----------
@@ -407,7 +410,7 @@ class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a sentence of the catalogue holds, and the numbers that it shows."""
+    """Whether a sentence of the catalogue is true, and the numbers that it shows."""
 
     #: whether all that it asserts is true
     holds: bool
@@ -418,7 +421,7 @@ class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
-    """Whether a sentence that belongs to no claim holds, and its numbers."""
+    """Whether a sentence that belongs to no claim is true, and its numbers."""
 
     #: in the catalogue
     id: str
@@ -454,10 +457,10 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def rulings(self) -> set[Ruling]:
-        """The verdicts, with reasons, on the claim and its voting interpretations.
+        """The verdicts on the claim and on each voting interpretation, with reasons.
 
-        Interpretations vote, that is count for the claim's verdict, if a text states
-        them.
+        An interpretation votes, that is counts for the claim's verdict, if a text
+        states it.
         """
         voting = (one for one in self.interpretations if one.votes)
         rulings = {Ruling(one.verdict, one.reason) for one in voting}
@@ -465,14 +468,14 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """The verdicts on the claim and its voting interpretations; see `rulings`."""
+        """The verdicts on the claim and its voting interpretations, as in `rulings`."""
         return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
         """Return the verdicts on the meanings that one place in a text may have.
 
-        They are those on the interpretations that the place admits.  Without
-        interpretations, the result is the verdict on the claim.
+        These are the voting interpretations that the place admits.  If there are none,
+        the result is the verdict on the claim.
         """
         verdicts = {
             one.verdict
@@ -498,7 +501,7 @@ class SelfCheckOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often intervals missed in calibration trials, and the correction for it."""
+    """How often intervals missed the value in trials, and the correction for it."""
 
     #: one-sided error rate of the intervals in the trials
     rate: float
@@ -512,7 +515,7 @@ CLAIMS_FILE = "claims.json"
 
 
 class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Contents of claims.json: the results of all claims, passages and self-checks."""
+    """The content of claims.json: results of all claims, passages and self-checks."""
 
     #: in the catalogue's order
     claims: tuple[ClaimOutcome, ...]
@@ -535,7 +538,8 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
         """Yield every check of interpretations and self-checks, with its cases.
 
-        With ``voting``, interpretations that no text states are left out.
+        With ``voting``, interpretations are left out that do not count for a claim's
+        verdict.
         """
         for claim in self.claims:
             for interpretation in claim.interpretations:
@@ -553,7 +557,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield from passage.checks
 
     def failed_self_checks(self) -> list[str]:
-        """Return the ids of the refuted self-checks, with ``z-scores`` last."""
+        """Return the ids of the refuted self-checks; ``z-scores`` is the last."""
         failed = [c.id for c in self.self_checks if c.outcome == Outcome.REFUTED]
         if self.z_scores.outcome == Outcome.REFUTED:
             failed.append("z-scores")
@@ -565,7 +569,7 @@ MOST_CLAIMS = 2**25
 
 
 def read_claims(folder: Path) -> ClaimsRecord:
-    """Return the contents of claims.json in a results folder.
+    """Return the content of claims.json in a results folder.
 
     Raises
     ------
@@ -583,12 +587,12 @@ def read_claims(folder: Path) -> ClaimsRecord:
 
 
 def read_report_run(folder: Path) -> dict[str, Any]:
-    """Return the contents of run.json of a report, after checking all files' hashes.
+    """Return the content of run.json of a report, after checking all files' hashes.
 
     Raises
     ------
     InputError
-        If a check fails, or it is not from a report; the message is one line.
+        If a hash differs, or it is not from a report; the message is one line.
     """
     run = read_run(folder)
     if "kind" in run:

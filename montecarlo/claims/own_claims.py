@@ -59,7 +59,7 @@ BUDGET = ("first", "most", "first_large", "most_large")
 
 
 class JudgedClaims(dict[str, Any]):
-    """Contents of claims.json for a user's claims; a notebook displays them as a table.
+    """The content of claims.json for a user's claims; notebooks show it as a table.
 
     ``["claims"]`` holds the claims, each with ``id`` and ``verdict``.
     ``["not_judged"]`` holds one line for each part that could not be judged, with the
@@ -73,8 +73,9 @@ class JudgedClaims(dict[str, Any]):
     def frame(self) -> pd.DataFrame:
         """Return a DataFrame with a line for each case of each check.
 
-        A case is a design point, or a series of them over d_k.  Columns are `COLUMNS`:
-        what was checked, where, what was measured and claimed, and the outcome.
+        A case is a design point, or a series of points over d_k.  Columns are
+        `COLUMNS`: what was checked, where, what was measured and claimed, and the
+        outcome.
         """
         lines = [
             (
@@ -155,7 +156,7 @@ def study_of_claims(
     Parameters
     ----------
     catalogue : Catalogue
-        The user's.
+        The user's claims.
     preset : str
         Preset whose budgets are used.
     seed : int
@@ -182,7 +183,7 @@ def study_of_claims(
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
-    """Return a grid with design points all over the domains of the claims' checks.
+    """Return a grid of design points that covers the domains of the claims' checks.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
     """Return the validated catalogue of a user's claims.
 
     ``claims`` is the path of a file, or its content as text or as a mapping.  A text
-    without line breaks is a path.
+    without line breaks is taken for a path.
     """
     if isinstance(claims, Mapping):
         return parse_catalogue(dict(claims), "claims", own=True)
@@ -294,9 +295,9 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
 def explain_unjudged(study: Study) -> Iterator[str]:
     """Yield a line of text for each check that cannot be judged, with the reason.
 
-    Such as ``claim 'a', interpretation 'mean': entropy is not judged for ...``.  If a
-    domain names distributions, all of its cases must be judged; otherwise those of at
-    least one distribution.
+    Such as ``claim 'a', interpretation 'mean': entropy is not judged for ...``.  If the
+    domain of a check names distributions, there is a line if any of its cases cannot be
+    judged; otherwise only if none can.
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)
@@ -330,7 +331,7 @@ def explain_unjudged(study: Study) -> Iterator[str]:
 
 
 def worst_case_seconds(study: Study) -> float:
-    """Return roughly how many seconds sampling takes on one core at most.
+    """Return roughly how many seconds sampling takes on one core in the worst case.
 
     That is if all points need their maximal number of replicates.
     """
@@ -376,15 +377,15 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
 def _blocks_of_domain(check: Check, sizes: Collection[int]) -> Iterator[Block]:
     """Yield blocks of design points that together cover the domain of a check.
 
-    A block is a grid of sizes under one combination of distributions and conditions.  A
-    domain without distributions stands for all that the quantity allows.
+    A block is a grid of sizes for one combination of distributions and conditions.  If
+    the domain names no distributions, all that the quantity allows are used.
 
     Parameters
     ----------
     check : Check
     sizes : collection of int
-        Numbers of keys of all checks.  A check of a series over d_k is sampled at those
-        within its domain, any other at `fill_range` of its domain.
+        Numbers of keys of all checks.  A check of a series over d_k uses those within
+        its domain.  Others use `fill_range` of the domain.
     """
     domain, (low, high) = check.domain, check.domain.n_keys
     of_pairs = check.quantity in PAIR_QUANTITIES

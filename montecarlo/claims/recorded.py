@@ -32,11 +32,11 @@ class RecordedQuantity(NamedTuple):
     find : callable
         (check, record of training) -> estimate of each recorded case.
     symbol : str
-        As LaTeX.
+        LaTeX.
     words : str
-        Its name in English: a message, to be translated.
+        The name of the quantity in English: a message, to be translated.
     summary : str
-        Its only summary.
+        The only summary of the quantity.
     divisors, initialisations, parts : tuple of str
         Allowed values of a check's fields of these names.  Parts are optimisers, for
         example.
@@ -67,10 +67,10 @@ Values = dict[CaseKey, float]
 
 
 def largest_weight_ratios() -> Values:
-    """Return case -> n·p_max/e**r, for n keys whose scores differ by at most r.
+    """Return n·p_max/e**r by case, for n keys whose scores differ by at most r.
 
-    p_max is the largest weight of the row, and largest possible for given r: one score
-    is r above the others, which are equal.  One case for each pair of `RANGES` and
+    p_max is the largest weight that a row can have for given r: one score is r above
+    the others, which are equal.  There is a case for each pair of `RANGES` and
     `OTHER_KEYS`, with a part such as ``r = 0.1, n = 128``.
     """
     return {
@@ -82,10 +82,10 @@ def largest_weight_ratios() -> Values:
 
 
 def normal_distances() -> Values:
-    """Return case -> Kolmogorov distance of q·k/sqrt(d_k) from N(0, 1).
+    """Return the Kolmogorov distance of q·k/sqrt(d_k) from N(0, 1) by case.
 
-    That is the largest distance of the distribution functions.  Entries are Gaussian,
-    and there is one case for each d_k of `PRACTICE_D_K`.
+    That is the largest difference of the distribution functions.  Entries are Gaussian,
+    and there is a case for each d_k of `PRACTICE_D_K`.
     """
     return {
         CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
@@ -94,11 +94,11 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return case -> tr(J)/(1 - p), for a row of n keys with a largest weight p.
+    """Return tr(J)/(1 - p) by case, for a row of n keys with the largest weight p.
 
     J is the Jacobian of softmax.  The other n - 1 weights are equal, which gives the
-    largest trace.  One `CaseKey` for each p in `PEAKS` and n - 1 in `OTHER_KEYS`; its
-    part is such as ``p = 0.9, n = 128``.
+    largest trace.  There is a case for each p in `PEAKS` and n - 1 in `OTHER_KEYS`,
+    with a part such as ``p = 0.9, n = 128``.
     """
     return {
         CaseKey(part=f"p = {p}, n = {others + 1}"): float(
@@ -110,10 +110,10 @@ def trace_ratios() -> Values:
 
 
 def element_ratios() -> Values:
-    """Return case -> p(1 - p)/(1 - p), which is p, for each p in `PEAKS`.
+    """Return p(1 - p)/(1 - p), which is p, by case: one for each p in `PEAKS`.
 
-    p is the largest weight of a row, and p(1 - p) its derivative by its own score.
-    With a single other key no element of the row has a larger ratio.
+    p is the largest weight of a row, and p(1 - p) its derivative by its own score.  If
+    there is a single other key, no element of the row has a larger ratio.
     """
     return {CaseKey(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
@@ -121,10 +121,10 @@ def element_ratios() -> Values:
 def _exact_quantity(
     values: Callable[[], Values], symbol: str, words: str
 ) -> RecordedQuantity:
-    """Return a recorded quantity whose values are exact, from algebra.
+    """Return a recorded quantity with exact values, which follow from algebra.
 
-    ``values`` returns case -> its value; ``symbol`` is LaTeX, and ``words`` its name in
-    English.
+    ``values`` returns case -> value.  ``symbol`` is LaTeX, and ``words`` the name of
+    the quantity in English.
     """
     return RecordedQuantity(
         lambda *_: {case: exact_estimate(value) for case, value in values().items()},
@@ -180,17 +180,17 @@ def compare_arms(
     sign: str = "/",
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
 ) -> Estimates:
-    """Return case -> estimate from a column of the training record, for a check.
+    """Return estimates for a check from a column of the training record, by case.
 
-    An arm of the experiment is a divisor with an initialisation; a case is an arm with
-    an optimiser and a d_k.  Estimated is the column of one arm, or the ratio or
-    difference of two arms with the same seeds: of two divisors, or of the same divisor
-    at a d_k and at the smallest d_k.
+    An arm of the experiment is a divisor with an initialisation.  A case is an arm with
+    an optimiser and a d_k.  The estimate is about the column of one arm, or about the
+    ratio or difference of two arms with the same seeds.  These have different divisors,
+    or the same divisor at one d_k and at the smallest d_k.
 
     Parameters
     ----------
     column : str
-        Column of the record, as of `Record.values_by_seed`.
+        Column of the record, as for `Record.values_by_seed`.
     check : Check
     record : Record
     sign : str
@@ -221,11 +221,11 @@ def compare_arms(
 
 
 def update_slopes(check: Check, record: Record) -> Estimates:
-    """Return case -> how the size of the first update depends on the gradient's.
+    """Return how the size of the first update depends on the gradient, by case.
 
-    For each optimiser and d_k the median over seeds of the slope
-    d ln(update size/learning rate) / d ln(gradient norm), over all arms of the training
-    record.  It is 1 if updates are proportional to gradients.
+    For each optimiser and d_k it is the median over seeds of the slope d ln(update size
+    / learning rate) / d ln(gradient norm), over all arms of the training record.  It is
+    1 if updates are proportional to gradients.
     """
     return {
         CaseKey(part=optimiser, d_k=d_k): median_estimate(
@@ -236,12 +236,12 @@ def update_slopes(check: Check, record: Record) -> Estimates:
 
 
 def rescaled_differences(_: Check, record: Record) -> Estimates:
-    """Return case -> largest absolute difference of weights between equivalent runs.
+    """Return the largest absolute difference of weights of equivalent runs, by case.
 
-    One run has another divisor, and initial weights and a rate that are rescaled for
-    it; without rounding, both would be equal.  Values are exact: only factors whose
-    square root is a power of two are used, which rescale without rounding.  The check
-    is not used.
+    One of the runs has another divisor, and initial weights and a learning rate that
+    are rescaled for it: without rounding, both would be equal.  Values are exact.  Only
+    factors whose square root is a power of two are used, which rescale without
+    rounding.
     """
     return {
         CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
@@ -257,8 +257,9 @@ GROWTH = "training_growth"
 def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
     """Return the pairs (optimiser, d_k) of a check that the training record has.
 
-    Such as ``[("sgd", 16), ("sgd", 64), ...]``: all recorded d_k, whatever the domain
-    of the check; for `GROWTH`, the ratio to the smallest d_k, that one is left out.
+    Such as ``[("sgd", 16), ("sgd", 64), ...]``.  All recorded d_k are used, whatever
+    the domain of the check.  For `GROWTH`, the ratio to the smallest d_k, that d_k is
+    left out.
     """
     sizes = sorted({d_k for _, d_k in record.by_case})[check.quantity == GROWTH :]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
@@ -356,9 +357,9 @@ RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
 @cache
 def find_recorded(check: Check, record: Record) -> Estimates:
-    """Return case -> estimate, for the recorded cases in the domain of a check.
+    """Return estimates for the recorded cases in the domain of a check, by case.
 
-    Empty if none is.
+    An empty dict if there are none.
     """
     domain, (low, high) = check.domain, check.domain.d_k
     return {

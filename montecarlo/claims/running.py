@@ -76,8 +76,8 @@ class Study:
     pages : callable
         (points, divisors) -> rows that pages need.
     whole_grid : bool
-        Whether all points of the grid may be sampled, or only those that the checks of
-        claims need.
+        Whether all points of the grid are sampled.  If not, only those that the checks
+        of claims need.
     """
 
     catalogue: Catalogue
@@ -149,8 +149,9 @@ def run_study(
     Raises
     ------
     RuntimeError
-        If sampling failed at some points, after the others are finished; the message
-        names the reasons and the commands that repeat it.  Also if a worker died.
+        If sampling failed at some points, after the others are finished.  The message
+        names the reasons, and the commands that repeat the failed batches.  Also if a
+        worker died.
     """
     keys_of, divisors = rows_of_study(study), study.grid.divisors
     grid_budgets = study.grid.budgets()
@@ -166,7 +167,7 @@ def run_study(
     def exact(point: DesignPoint, key: RowKey) -> float | None:
         """Return the exact value of a row of a point; None if theory has none.
 
-        It is computed at most once, and kept in ``known``.
+        It is computed once, and kept in ``known``.
         """
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
@@ -176,8 +177,8 @@ def run_study(
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
         """Return the evidence on points, with estimates from all replicates so far.
 
-        ``points`` maps a point to its maximal number of replicates.  First ``tables``
-        is brought up to date with ``store``.
+        ``points`` maps each point to its maximal number of replicates.  ``tables`` is
+        brought up to date with ``store``.
         """
         tabulated = {point: table.n_replicates for point, table in tables.items()}
         tasks = (
@@ -241,10 +242,7 @@ def run_study(
 
 
 def _run_without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
-    """Return ``task(*arguments)``, after freeing the caches of theory.
-
-    The task does not need them.
-    """
+    """Free the caches of theory, which are not needed; return ``task(*arguments)``."""
     forget_profiles()
     return task(*arguments)
 
@@ -278,10 +276,10 @@ NOT_SAMPLED = Estimate(
 
 
 def judge_by_theory(study: Study) -> ClaimsRecord:
-    """Return the outcomes of a study's claims without sampling, by exact values alone.
+    """Return the outcomes of a study's claims by exact values alone, without sampling.
 
-    Cases of samples are undecided if theory has no exact value or limit, or if a check
-    compares with that value.  Recorded quantities are judged as usual.
+    A case is undecided if theory has no exact value or limit for it, or if the check
+    compares with the exact value.  Recorded quantities are judged as usual.
     """
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
@@ -295,8 +293,8 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
 def points_of_study(study: Study) -> list[DesignPoint]:
     """Return the design points that a study may sample, in the order of its grid.
 
-    All points of the grid; without ``whole_grid`` only those that the checks of claims
-    need.
+    With ``whole_grid`` all points of the grid, otherwise those that the checks of
+    claims need.
     """
     points = study.grid.points()
     if study.whole_grid:
@@ -313,9 +311,9 @@ def points_of_study(study: Study) -> list[DesignPoint]:
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return the rows that a study estimates: design point -> keys of its rows.
 
-    A row is a line of measurements.csv.  They are the rows that checks and pages need,
-    or with ``every_row`` all rows of the grid.  If the five texts are judged, the rows
-    of the self-check on exact values are added.
+    A row is a line of measurements.csv.  If ``every_row`` of the grid is set, they are
+    all rows of the points of the study, otherwise those that checks and pages need.  If
+    the five texts are judged, the rows of the self-check on exact values are added.
     """
     divisors = study.grid.divisors
     points = points_of_study(study)
@@ -344,8 +342,8 @@ def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, f
     -------
     dict
         Id of a claim -> seconds, without the claims that take none.  The time of a
-        point is divided equally among the claims that use it.  Points that no claim
-        uses count for the empty id.
+        point is divided equally among the claims that use it.  The empty id has the
+        time of points that no claim uses.
     """
     points, divisors = points_of_study(study), study.grid.divisors
     readers: defaultdict[DesignPoint, set[str]] = defaultdict(set)
@@ -401,7 +399,7 @@ def error_rates_of(
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
-    """Write measurements.csv and claims.json, and return the fields of run.json.
+    """Write measurements.csv and claims.json; return the fields of run.json.
 
     Parameters
     ----------
@@ -412,7 +410,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        `configuration` of the study, with the number of replicates of each point.
+        `configuration` of the study, and the number of replicates of each point.
     """
     write_table(results.measurements, folder / MEASUREMENTS)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
@@ -421,9 +419,9 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
 
 
 def configuration(study: Study) -> dict[str, Any]:
-    """Return the fields of run.json on which the bytes of results depend, by name.
+    """Return the fields of run.json on which results depend, by name.
 
-    Seed, preset, error rate, claims, grid and versions.
+    These are seed, preset, error rate, claims, grid and versions.
     """
     return {
         "seed": study.seed,
@@ -437,11 +435,11 @@ def configuration(study: Study) -> dict[str, Any]:
 
 
 def recipe(study: Study) -> dict[str, Any]:
-    """Return the data by which a journal of batches is recognised as that of a study.
+    """Return what identifies a study, by which a journal of its batches is recognised.
 
-    The journal, in which finished batches are stored, is used again only if they are
-    equal: the study's configuration, a digest of its rows, and one of the code that
-    draws, which may change while the version stays the same.
+    The journal stores finished batches.  It is used again if all of this is equal: the
+    study's configuration, a digest of its rows, and a digest of the code that draws,
+    which may change while the version stays the same.
     """
     rows = [
         [point.name, *map(list, keys)] for point, keys in rows_of_study(study).items()

@@ -26,7 +26,7 @@ OTHERS = "others"
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a number in a sentence comes from: a case of a check, and which number.
+    """Where a number in a sentence comes from: a case of a check, and what of it.
 
     Attributes
     ----------
@@ -104,10 +104,10 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
     Attributes
     ----------
     text : Words
-        Written ``sentence`` in a file.
+        Called ``sentence`` in a file.
     arithmetic : Words
-        Steps that the reader can verify.  Rests on the same checks as the sentence, and
-        may use the same numbers.
+        Steps that the reader can verify.  They rest on the same checks as the sentence,
+        and may use the same numbers.
     """
 
     text: Words = field(name="sentence")
@@ -115,10 +115,10 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of the report that belongs to no claim's table, said only if it holds.
+    """A sentence of the report outside of the claims' tables, shown only if it is true.
 
     ``place`` names the section that it stands in.  If it has a ``claim``, it states
-    what is wrong about that claim.  It is then said only if the claim fails, with the
+    what is wrong about that claim.  It is then shown only if the claim fails, with the
     names of the texts in which it fails.
     """
 
@@ -266,8 +266,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the ids of the interpretations that count for the verdict, in order.
 
         Such as ``("mean", "median")``.  With the key of a ``text``, only those that
-        this text admits; with None those of all texts.  Interpretations that go beyond
-        what texts state never count.
+        this text admits.  Interpretations that go beyond what texts state never count.
         """
         voting = [one.id for one in self.interpretation if not one.beyond]
         sources = [source for source in self.source if source.text == text]
@@ -398,7 +397,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             yield from claim.checks()
 
     def only(self, ids: tuple[str, ...]) -> "Catalogue":
-        """Return the catalogue with the given claims only, and without passages.
+        """Return the catalogue with the claims of these ids only, and without passages.
 
         Raises
         ------
@@ -410,7 +409,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
-        """Return a SHA-256 of the catalogue with the table of words, in hex digits."""
+        """Return the SHA-256 hash of the catalogue and its words, in hex digits."""
         judged_by = msgspec.json.encode((self, list(read_words().values())))
         # default masks are left out: digests of catalogues older than masks stay valid
         judged_by = judged_by.replace(b',"mask":["none"]', b"")

@@ -43,7 +43,7 @@ from montecarlo.theory.simulated_rows import simulated_value
 def canonical_distributions(named: str) -> str:
     """Return the canonical name of a distribution, or of a pair ``q * k`` of them.
 
-    Such as ``gaussian * laplace``; equal ones of a pair become one name.
+    Such as ``gaussian * laplace``.  A pair of equal distributions becomes one name.
 
     Raises
     ------
@@ -59,9 +59,9 @@ def canonical_distributions(named: str) -> str:
 
 
 def conditions_of(point: DesignPoint) -> dict[str, Any]:
-    """Return the conditions of a design point: field of `CONDITIONS` -> name.
+    """Return the conditions of a design point: name of the condition -> value.
 
-    Such as ``{"mask": "causal", "dependence": "none", ...}``.
+    Such as ``{"mask": "causal", "dependence": "none", ...}``, for each of `CONDITIONS`.
     """
     _, _, normalisation, *others = point.names
     dependence, initialisation, mask = others
@@ -70,10 +70,7 @@ def conditions_of(point: DesignPoint) -> dict[str, Any]:
 
 
 def _in_domain(check: Check, point: DesignPoint) -> bool:
-    """Return whether a design point lies in the domain of a check.
-
-    It must also have the quantity, of rows or of pairs, that the check compares.
-    """
+    """Return whether a design point lies in a check's domain and has its quantity."""
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
     # by default the premise of the texts: mean 0 and variance 1
     labels = domain.distributions or DISTRIBUTIONS
@@ -107,13 +104,13 @@ class Evidence:
     Attributes
     ----------
     budgets : mapping
-        Design point -> its maximal number of replicates; the keys are the grid.
+        Design point -> its maximal number of replicates.  The keys are the grid.
     divisors : collection of str
         Divisors that are sampled.
     reference : callable
         (point, row key) -> exact value, or None.
     summaries : callable
-        Point -> its estimates; needed by `decide` alone.
+        Point -> its estimates.  Only `decide` needs it.
     record : Record or None
         Record of training; None for the one in the package.
     """
@@ -128,9 +125,9 @@ class Evidence:
     def covers_domain(self, check: Check) -> bool:
         """Return whether the grid reaches the whole domain of a check.
 
-        It must have all conditions of the domain and its corners: the smallest and the
-        largest d_k, each with the smallest and the largest number of keys.  A recorded
-        quantity covers its domain by definition.
+        It must have all conditions of the domain, and all corners: the smallest and the
+        largest d_k, each with the smallest and the largest number of keys.  For a
+        recorded quantity the result is True.
         """
         if check.quantity in RECORDED:
             return True
@@ -149,9 +146,10 @@ class Evidence:
     def cases(self, check: Check) -> list[CaseKey]:
         """Return the cases of a check that can be judged on this evidence.
 
-        A case is a design point, a series of them over d_k, or one of a record.  Cases
-        are sorted by distribution, number of keys and d_k.  Those are left out whose
-        exact value or limit the check refers to and theory does not know.
+        A case is a design point, a series of points over d_k, or a part of a record.
+        Cases are sorted by distribution, number of keys and d_k.  If the check refers
+        to an exact value or a limit, cases for which theory does not know it are left
+        out.
         """
         if check.quantity in RECORDED:
             return list(find_recorded(check, self.record or read_record()))
@@ -166,7 +164,7 @@ class Evidence:
         ----------
         check : Check
         where : CaseKey
-            The case: one that `cases` returns.
+            A case from `cases`.
         rate : float
             One-sided error rate of the simultaneous interval.
         by_theory : bool
@@ -196,9 +194,9 @@ class Evidence:
         return decide_case(check, where, region, estimate, rate, exact=exact, **fields)
 
     def points_by_case(self, check: Check) -> dict[CaseKey, Points]:
-        """Return case -> its design points, for each case that `cases` returns.
+        """Return the design points of each case that `cases` returns: case -> points.
 
-        Empty for a recorded quantity, which has no points.
+        An empty dict for a recorded quantity, which has no points.
         """
         if check not in self._cache:
             cases = cases_of(check, self.budgets, self.divisors)
@@ -223,7 +221,7 @@ class Evidence:
 def cases_of(
     check: Check, points: Iterable[DesignPoint], divisors: Collection[str]
 ) -> dict[CaseKey, Points]:
-    """Return the cases of a check in a grid: case -> its design points.
+    """Return the cases of a check in a grid, with their design points: case -> points.
 
     A case is a single design point, or a series of two or more over d_k.
 
@@ -238,8 +236,8 @@ def cases_of(
     Returns
     -------
     dict
-        Sorted by distribution, number of keys and d_k; points by rising d_k.  Empty for
-        a recorded quantity, or if a divisor of the check is not sampled.
+        Sorted by distribution, number of keys and d_k; points by ascending d_k.  Empty
+        for a recorded quantity, or if a divisor of the check is not sampled.
     """
     sampled = set(check.divisor.split("/")) <= set(divisors)
     if not sampled or check.quantity in RECORDED:
@@ -260,9 +258,9 @@ def cases_of(
 def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield (point, row key) of the estimates that checks need, in a grid of points.
+    """Yield (point, row key) for the estimates in a grid that checks need.
 
-    Cases are left out whose distributions lack the moments that an interval needs.
+    Cases whose distributions lack the moments that an interval needs are left out.
     ``divisors`` are those that are sampled.
     """
     for check in checks:
@@ -272,7 +270,7 @@ def check_rows(
 
 
 def case_of(check: Check, point: DesignPoint) -> CaseKey:
-    """Return the identity of the case that a check has at a single design point."""
+    """Return the case that a check has at a single design point, without results."""
     in_formats = check.quantity in FORMAT_QUANTITIES
     return CaseKey(
         distribution=point.label,
@@ -284,9 +282,9 @@ def case_of(check: Check, point: DesignPoint) -> CaseKey:
 
 
 def row_key(check: Check) -> RowKey:
-    """Return the key of the estimate that a check compares, at each of its points.
+    """Return the key of the estimate that a check compares at each of its points.
 
-    Quantity, summary, divisor, number format and way of softmax.
+    It has quantity, summary, divisor, number format and softmax of the check.
     """
     return RowKey(
         check.divisor, check.quantity, check.summary, check.number_format, check.softmax
@@ -294,19 +292,22 @@ def row_key(check: Check) -> RowKey:
 
 
 def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
-    """Return what identifies the statistic that a check estimates in a case.
+    """Return the key of the statistic that a check estimates in a case.
 
     Checks with equal keys share one interval and its part of the error rate.
-    Quantities of pairs under several divisors are one row times known factors, and so
-    are their intervals.  The standard deviation is a known function of the variance,
-    but its interval is not that function of the variance's interval: it has a share of
-    its own.
 
     Returns
     -------
     (kind, row, points)
         Kind of statistic (``value`` or the relation), key of the row, and the case's
         points.
+
+    Notes
+    -----
+    Quantities of pairs under several divisors are one row times known factors, and so
+    are their intervals.  The standard deviation is a known function of the variance,
+    but its interval is not that function of the variance's interval: it has a share of
+    its own.
     """
     key = row_key(check)
     quantity = PAIR_QUANTITIES.get(check.quantity)
@@ -316,9 +317,9 @@ def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
 
 
 def is_applicable(check: Check, points: Points) -> bool:
-    """Return whether a check can be judged at all points of a case.
+    """Return whether a check can be judged in a case, given as its points.
 
-    Their distributions must have the moments that an interval needs.
+    The distributions of all points must have the moments that an interval needs.
     """
     return all(has_interval(c, check.quantity) for c in points)
 
@@ -326,7 +327,7 @@ def is_applicable(check: Check, points: Points) -> bool:
 def _points_of_slope(check: Check, points: Points) -> Points:
     """Return the points of a case from which its estimate is computed.
 
-    All points, but for a limit only those with at least 1/`FAR` of the largest d_k.
+    These are all points, or for a limit those with at least 1/`FAR` of the largest d_k.
     """
     if check.relation != "tends_to":
         return points
@@ -336,10 +337,10 @@ def _points_of_slope(check: Check, points: Points) -> Points:
 def estimate_of_case(
     check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
-    """Return the estimate that a check compares in a case.
+    """Return the estimate that a check compares in a case, given as its points.
 
-    For a single point it is that of the quantity, for a series the log-log slope of the
-    quantity over d_k.  ``summaries`` returns the estimates of a point.
+    For a single point it is the estimate of the quantity, and for a series the log-log
+    slope of the quantity over d_k.  ``summaries`` returns the estimates of a point.
     """
     key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
@@ -355,15 +356,15 @@ def exact_of_case(check: Check, points: Points, reference: Exact) -> float | Non
     ----------
     check : Check
     points : tuple of DesignPoint
-        Those of the case.
+        The points of the case.
     reference : callable
         (point, row key) -> exact value, or None.
 
     Returns
     -------
     float or None
-        Of a row or a slope.  None if theory lacks one of the rows, for a limit, or for
-        a slope with a value that is not positive.
+        Value of a row, or slope of several.  None if theory lacks one of the values, if
+        a value of a slope is not positive, and for a limit.
     """
     exact = [_exact_of_row(c, row_key(check), reference) for c in points]
     known = [value for value in exact if value is not None]
@@ -378,9 +379,9 @@ def exact_of_case(check: Check, points: Points, reference: Exact) -> float | Non
 
 
 def limit_of_case(check: Check, case: CaseKey) -> Limit | None:
-    """Return the limit for large d_k in a case.
+    """Return the limit for large d_k that theory knows for a case.
 
-    None if the check is not about a limit, or theory does not know it.
+    None if the check is not about a limit, or if theory does not know it.
     """
     if check.relation != "tends_to":
         return None
@@ -390,8 +391,8 @@ def limit_of_case(check: Check, case: CaseKey) -> Limit | None:
 def _exact_of_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
     """Return the exact value of an estimate at a point; None if theory has none.
 
-    For two divisors, ``none/sqrt``, it is the ratio of their values, or None if the
-    second is 0.
+    For two divisors, such as ``none/sqrt``, it is the ratio of their values.  None if
+    the second value is 0.
     """
     parts = [
         reference(point, key._replace(divisor=divisor))
@@ -408,7 +409,7 @@ class ErrorRates(NamedTuple):
     Attributes
     ----------
     share : float
-        For one end of one interval at one interim analysis.
+        Error rate for one end of one interval at one interim analysis.
     analyses : int
         Number of interim analyses of all statistics together.
     claims : mapping
@@ -423,8 +424,8 @@ class ErrorRates(NamedTuple):
     def stated(self, check: Check) -> float:
         """Return the one-sided error rate that the intervals of a check state.
 
-        It is so small that, by the calibration record, these intervals miss no more
-        often than `share`.
+        It is so small that these intervals miss no more often than `share`, by the
+        calibration record.
         """
         return nominal_rate(self.share, interval_kind(check))
 
@@ -444,11 +445,11 @@ def split_error_rate(
     """
 
     def count(checks: Iterable[Check]) -> int:
-        """Return the most analyses that the statistics of ``checks`` may have in all.
+        """Return the most interim analyses that statistics of checks may have in all.
 
-        The statistics are those of the cases on ``evidence``.  Those with the same
-        `statistic_key` count once; cases that theory or algebra decides, or to which
-        the check does not apply, not at all.
+        The statistics are those of the cases of ``checks`` on ``evidence``.  Those with
+        the same `statistic_key` count once.  Cases that theory or algebra decides, or
+        to which the check does not apply, do not count.
         """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
@@ -482,14 +483,14 @@ def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoin
     ----------
     judged : ClaimsRecord
     evidence : Evidence
-        That it was judged on.
+        What it was judged on.
 
     Notes
     -----
     A case that needs more than `UNREACHABLE` times its budget is given up.  It stays
     undecided, as it would at the end of the budget, so no decision becomes wrong.
-    Cases that theory decides, and interpretations that do not vote, are not sampled
-    for.
+    Nothing is sampled for cases that theory decides, or for interpretations that do not
+    vote.
     """
     cases = [
         (check, case)

@@ -61,14 +61,16 @@ SLOPE = "update_slope"
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """How far a training run differs from one with rescaled divisor and weights.
+    """How far a training run differs from an equivalent one with rescaled weights.
+
+    The other run has another divisor, and weights and a rate that are rescaled for it.
 
     Attributes
     ----------
     optimiser : str
     d_k : int
     factor : float
-        Original divisor over the other one.
+        Original divisor / other divisor.
     steps : int
         Length of the runs.
     weights : float
@@ -112,7 +114,7 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> rows of ``runs``, indexed by seed.
+        """Rows of ``runs``, indexed by seed, by (optimiser, arm, d_k).
 
         An arm is a divisor with an initialisation, a key of `ARMS`.
         """
@@ -120,22 +122,22 @@ class Record:
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> rows of ``search``, indexed by seed."""
+        """Rows of ``search``, indexed by seed, by (optimiser, arm, d_k)."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, d_k) -> rows of ``gradients``, indexed by seed.
+        """Rows of ``gradients``, indexed by seed, by (optimiser, d_k).
 
-        Columns: for each of `ARMS` the norm of its first gradient; `SLOPE`; and those
-        of `CASE`, which are constant.
+        Columns are, for each of `ARMS`, the norm of its first gradient; `SLOPE`; and
+        those of `CASE`, which are constant.
         """
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
     def values_by_seed(
         self, column: str, optimiser: str, arm: str, d_k: int
     ) -> "pd.Series[float]":
-        """Return the values of one column for one arm: seed -> value.
+        """Return the values of one column for one arm, by seed.
 
         An arm is a divisor with an initialisation, a key of `ARMS`.
 
@@ -170,9 +172,9 @@ def read_record(folder: Path = FOLDER) -> Record:
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:
-    """Return how a record was made: the content of ``NAME.json`` in its folder.
+    """Return how a record was made: configuration, versions and command.
 
-    Configuration, versions and command.
+    This is the content of ``NAME.json`` in its folder.
     """
     with reading("record", folder):
         content = (folder / f"{name}.json").read_text(encoding="utf-8")

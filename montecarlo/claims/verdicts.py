@@ -86,11 +86,14 @@ DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
-    """Return the outcome of a check, from an interval of its quantity.
+    """Return the outcome of a check, from a confidence interval of its quantity.
 
-    Supported if the interval lies inside the equivalence region (low, high), ends
-    included; refuted if it lies outside; undecided if it crosses an end of the region,
-    or has an end that is NaN.
+    ========== ======================================================================
+    supported  the interval lies inside the equivalence region (low, high), ends
+               included
+    refuted    it lies outside
+    undecided  it crosses an end of the region, or an end of it is NaN
+    ========== ======================================================================
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Outcome.UNDECIDED
@@ -104,8 +107,9 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
 def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
     """Return the outcome of a check, from the exact value of its quantity.
 
-    Supported if the value lies in the equivalence region (low, high), ends included,
-    else refuted; undecided within its numerical error of an end, unless equal to it.
+    It is supported if the value lies in the equivalence region (low, high), ends
+    included, and refuted otherwise.  It is undecided if the value differs from an end
+    of the region, but by no more than its numerical error.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):
@@ -116,8 +120,8 @@ def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
 def join_checks(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the joint outcome of several checks of one case, all of which must hold.
 
-    It is the first of refuted, undecided and not applicable that occurs; otherwise
-    supported.
+    It is refuted if one is refuted; else undecided if one is undecided; else not
+    applicable if one is not applicable; else supported.
     """
     occurring = set(outcomes)
     ranked = (Outcome.REFUTED, Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
@@ -135,8 +139,8 @@ def join_cases(
         ``always`` and ``limit`` (whose cases are numbers of keys): hold if every case
         is supported, fail if one is refuted.  ``can``: holds if one case is supported,
         fails if all are refuted.  ``usually``: holds if more than half are supported,
-        otherwise fails if half or more are refuted.  Otherwise, and without cases, it
-        is open.
+        otherwise fails if half or more are refuted.  In all other cases, and if there
+        are no cases, the verdict is ``open``.
     outcomes : iterable of Outcome
         One for each case.  Cases that are not applicable are left out.
     reached : bool
@@ -162,9 +166,9 @@ def join_cases(
 def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the joint verdict on a proposition whose sentence omits a premise.
 
-    ``verdicts`` are those for each value of the premise, such as each distribution.
-    The joint one is ``partly`` if the proposition holds for one value and fails for
-    another, the common verdict if all are equal, otherwise ``open``.
+    ``verdicts`` has one for each value of the premise, such as each distribution.  The
+    joint verdict is ``partly`` if the proposition holds for one value and fails for
+    another.  Otherwise it is the common verdict if all are equal, and ``open`` if not.
     """
     occurring = set(verdicts)
     if {Verdict.HOLDS, Verdict.FAILS} <= occurring:
@@ -175,10 +179,13 @@ def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
 def join_parts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on the interpretations that one text states.
 
-    If the rulings differ: ``holds``, as measured, if they do in their reasons alone and
-    all hold; ``partly`` if one of them is ``holds`` or ``partly`` and one is neither
-    ``holds`` nor ``open``; otherwise the first of open, fails and vague that occurs.
-    Without rulings it is open.
+    If all rulings are equal, it is that one.  If there are none, it is ``open``.  If
+    they differ, it is the first of these that applies:
+
+    - ``holds``, as measured, if all hold and only reasons differ;
+    - ``partly`` if one is ``holds`` or ``partly``, and one is neither ``holds`` nor
+      ``open``;
+    - the first of ``open``, ``fails`` and ``vague`` that occurs.
     """
     distinct = [*dict.fromkeys(rulings)]
     verdicts = {one.verdict for one in distinct}
@@ -196,9 +203,9 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on a claim that several texts state.
 
-    It is ``partly`` if verdicts other than ``open`` differ, or if one is ``partly`` and
-    another ruling differs from it, if only in the reason; else ``open`` if one is open,
-    or there is none; else the verdict that all have.
+    It is ``partly`` if verdicts other than ``open`` differ, or if all of these are
+    ``partly`` and not all rulings are equal, with their reasons.  Otherwise it is
+    ``open`` if one is open or there is none, and else the verdict that all have.
     """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}
@@ -210,7 +217,7 @@ def join_texts(rulings: Iterable[Ruling]) -> Ruling:
 def replicates_needed(
     estimate: Estimate, region: tuple[float, float], error_rate: float, budget: int
 ) -> int | None:
-    """Return the approximate total number of replicates that decides an undecided case.
+    """Return about how many replicates in total would decide an undecided case.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from montecarlo.small_files import read_package_toml
 def read_words() -> Mapping[str, Mapping[str, Any]]:
     """Return the table of words of degree, such as "vanish": id -> fields of the word.
 
-    Fields are as in ``words.toml``; ``measure`` is what the text says of its size.
+    Fields are as in ``words.toml``.  ``measure`` is what the text says about its size.
     """
     return {one["id"]: one for one in read_package_toml("claims/words.toml")["word"]}
 
@@ -30,9 +30,9 @@ def read_thresholds() -> Mapping[str, float]:
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the words, of the ids given, whose text gives no measure for them.
+    """Return those of the given ids of words whose text gives no measure for them.
 
-    Words that are not in the table have none.
+    Words that are not in the table have no measure.
     """
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

@@ -52,8 +52,9 @@ OF_ROWS = (
 def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) of estimates with exact values, for the self-check.
 
-    ``points`` are sampled anyway.  Quantities of pairs cost nothing more; quantities of
-    attention rows are included for independent Gaussian entries alone.
+    ``points`` are those that are sampled anyway.  Quantities of pairs are included, as
+    they cost nothing more.  Quantities of attention rows are included for independent
+    Gaussian entries only.
     """
     for point in points:
         if not point.has_rows:
@@ -67,7 +68,7 @@ def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Outcome of the self-check on z scores, and its statistics.
 
-    Statistics and bounds are 0, and the outcome not applicable, without z scores.
+    If there are no z scores, the outcome is not applicable, and all numbers are 0.
     """
 
     outcome: Outcome
@@ -139,7 +140,7 @@ def mean_square_limits(sizes: Array) -> tuple[float, float]:
 
 
 def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the z scores of a table of measurements: estimate against exact value.
+    """Return the z scores of a table of measurements: estimates against exact values.
 
     Parameters
     ----------
@@ -149,12 +150,12 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``point`` (a number for each design point) and ``z``: estimate minus exact value
-        over the error of both, transformed from Student's t to the standard normal.
-        Only rows with an exact value, a positive standard error, a bounded interval
-        and, except overflow probabilities, at least `FEWEST` replicates: otherwise few
-        draws determine mean and standard error.  Of a share, at least `FEWEST` rows
-        must be expected on either side.
+        ``point``, a number for each design point, and ``z``: estimate minus exact
+        value, divided by the error of both, transformed from Student's t to the
+        standard normal.  Only rows with an exact value, a positive standard error, a
+        bounded interval and, except overflow probabilities, at least `FEWEST`
+        replicates: otherwise few draws determine mean and standard error.  For a share,
+        at least `FEWEST` rows must be expected on either side.
 
     Notes
     -----
@@ -185,9 +186,9 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
-    """Return for each line of a table how many attention rows were drawn for it.
+    """Return how many attention rows were drawn for each line of a table.
 
-    NaN unless the line is a share of rows.  The index is that of the table.
+    NaN for a line that is not a share of rows.  The index is that of the table.
     """
     names = measurements["quantity"].unique()
     indicators = [

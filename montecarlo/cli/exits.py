@@ -88,9 +88,9 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
     """
 
     def work(options: Any, argv: Sequence[str]) -> int:  # noqa: ANN401 - the command's
-        """Call ``work`` of the module of ``command``, and return the exit status.
+        """Call ``work`` of the command's module; return the exit status.
 
-        The empty ``command`` is `listing`.
+        The empty ``command`` has the module `listing`.
         """
         with importing(command):
             module = import_module(f"montecarlo.cli.{command or 'listing'}")
@@ -104,9 +104,9 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
 def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
     """Parse a command's arguments, do its work, and return the exit status.
 
-    ``work`` takes the options and ``argv``, the arguments as typed.  Expected errors
-    end in one line.  Any other exception is printed with its traceback and the request
-    to report it.
+    ``work`` is called with the options and ``argv``, the arguments as typed.  Expected
+    errors are printed in one line.  Any other exception is printed with its traceback
+    and the request to report it.
     """
     _terminated.clear()
     prepare_streams()
@@ -139,14 +139,14 @@ def _terminate(*_: object) -> None:
 def importing(command: str) -> Iterator[None]:
     """End the process at once on Ctrl-C or SIGTERM, within a with block of imports.
 
-    During imports nothing has to be undone yet, and imported code might catch an
-    exception instead of ending.  ``command`` is named in the message.
+    Nothing has to be undone during imports, and imported code might catch an exception
+    instead of ending.  ``command`` is named in the message.
     """
 
     def leave(number: int, _: object) -> None:
-        """Print that nothing was written, for ``command``, and end the process.
+        """Print that the command has written nothing, and end the process.
 
-        ``number`` is that of the signal, on which the exit status depends.
+        The exit status depends on ``number``, that of the signal.
         """
         status = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         os._exit(print_message(command, NOTHING_WRITTEN, status))
@@ -162,11 +162,11 @@ def importing(command: str) -> Iterator[None]:
 def _handling(
     number: int, usual: object, handler: Callable[[int, Any], None]
 ) -> Iterator[None]:
-    """Set a signal handler within a with block, if the current one is ``usual``.
+    """Set a signal handler within a with block, if the current handler is ``usual``.
 
-    ``number`` is the signal's.  Another handler was set deliberately, such as to ignore
-    the signal, and stays.  Only the main thread can set handlers; in others nothing is
-    done.
+    ``number`` is that of the signal.  Another handler was set deliberately, such as to
+    ignore the signal, and stays.  Only the main thread can set handlers: in others
+    nothing is done.
     """
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(number)

@@ -64,9 +64,9 @@ def work(options: FiguresOptions, argv: Sequence[str]) -> int:
 
 
 def _appearance_options(options: FiguresOptions) -> list[str]:
-    """Return the options --only, --format and --theme that were given.
+    """Return the options --only, --format and --theme that were given, as texts.
 
-    Each is one text, such as ``--format svg,png``, for a command line that is shown.
+    Such as ``--format svg,png``, for a command line that is shown.
     """
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]

@@ -88,7 +88,7 @@ def work(options: JudgeOptions, argv: Sequence[str]) -> int:
 
 
 def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
-    """Return path -> (study of the file's claims, content of the file).
+    """Return (study of its claims, content) of each file, by its path.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
 
 
 def _output_folder(file: Path, options: JudgeOptions) -> Path | None:
-    """Return the folder for the report of a file, or None without ``--output``."""
+    """Return the folder for the report of a file; None without ``--output``."""
     if options.output is None or len(options.file) == 1:
         return options.output
     return options.output / file.stem
@@ -159,9 +159,9 @@ def _judge_file(
 
 
 def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
-    """Return the results for one file as an object that JSON can represent.
+    """Return the results for one file as a dict that JSON can represent.
 
-    With the keys ``error_rate``, ``simultaneous_error``, ``seed`` and ``claims``.
+    Its keys are ``error_rate``, ``simultaneous_error``, ``seed`` and ``claims``.
     """
     return {
         "error_rate": study.error_rate,
@@ -192,10 +192,11 @@ def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
 def _result_lines(
     study: Study, record: ClaimsRecord, argv: Sequence[str], *, exact: bool
 ) -> Iterator[str]:
-    """Yield the printed lines for a file: claims, error rate, undecided cases.
+    """Yield the printed lines for a file: its claims, the error rate, undecided cases.
 
-    ``argv`` are the arguments as typed.  With ``exact``, as nothing was sampled, only
-    those of claims and a line that says so.
+    With ``exact``, the lines of the claims are followed only by one that says that
+    nothing was sampled.  ``argv`` are the arguments as typed, for a command that is
+    suggested.
     """
     for claim in record.claims:
         yield from _claim_lines(claim)
@@ -210,9 +211,9 @@ def _result_lines(
 def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]:
     """Yield lines on how many cases are undecided, and what would decide them.
 
-    The last line is the command with the replicates that would decide those that can
-    be decided, made of ``argv``, the arguments as typed.  If none can, there is one
-    line, which says so.  Nothing if no case is undecided.
+    The last line is a command, made of ``argv``, the arguments as typed: it samples
+    enough replicates for the cases that can be decided.  If none can be decided, there
+    is a single line, which says so.  If no case is undecided, there are no lines.
     """
     undecided = [
         case
@@ -237,8 +238,8 @@ def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]
 def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
     """Yield the printed lines for a claim: its verdict, then its interpretations.
 
-    Such as ``holds          variance``.  An interpretation has one or two lines, such
-    as ``holds          mean: 12 supported; d_k = 64, 256``, indented.
+    Such as ``holds          variance``.  For each interpretation one or two indented
+    lines follow, such as ``holds          mean: 12 supported; d_k = 64, 256``.
     """
     yield f"{claim.verdict:<14} {claim.id}"
     for one in claim.interpretations:
@@ -251,10 +252,10 @@ def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
 
 
 def _case_ranges(interpretation: InterpretationOutcome) -> Iterator[str]:
-    """Yield the sizes of an interpretation's cases as text, such as "d_k = 64, 256".
+    """Yield where an interpretation was judged as text, such as ``d_k = 64, 256``.
 
-    Then that of numbers of keys, such as "n = 128".  If there are several distributions
-    or conditions, their names come first.
+    In this order: names of distributions or conditions, if there are several; values of
+    d_k; numbers of keys, such as ``n = 128``.
     """
     cases = [case for check in interpretation.checks for case in check.cases]
     conditions = dict.fromkeys(case.context or case.distribution for case in cases)
@@ -269,7 +270,7 @@ def _case_ranges(interpretation: InterpretationOutcome) -> Iterator[str]:
 
 
 def _list_sizes(sizes: Iterable[int]) -> str:
-    """Return sizes as text: up to `MOST_SIZES` as a list, more as a range.
+    """Return sizes as text: a list of up to `MOST_SIZES`, otherwise a range.
 
     Such as ``16, 64``, or ``16 to 4096 (9 sizes)``.
     """
@@ -280,11 +281,11 @@ def _list_sizes(sizes: Iterable[int]) -> str:
 
 
 def _worst_case(interpretation: InterpretationOutcome) -> str:
-    """Return a line about the case with the worst outcome; "" if none has a number.
+    """Return a line about the case with the worst outcome.
 
-    Such as ``gaussian, d_k = 64: 1.001 ± 0.003, claimed 0.95 to 1.05``.  From worst to
-    best: refuted, undecided, supported.  Of several, the case with the smallest d_k,
-    then the fewest keys.
+    Such as ``gaussian, d_k = 64: 1.001 ± 0.003, claimed 0.95 to 1.05``.  Refuted is
+    worst, then undecided, then supported.  Of several cases, the one with the smallest
+    d_k, then the fewest keys.  An empty string if no case has a number.
     """
     ranks = {Outcome.REFUTED: 0, Outcome.UNDECIDED: 1, Outcome.SUPPORTED: 2}
     candidates = [

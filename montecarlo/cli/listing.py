@@ -29,7 +29,7 @@ def work(options: ListOptions, _: Sequence[str]) -> int:
 def _quantities() -> Rows:
     """Yield (name, description, summaries, commands) of each quantity.
 
-    Sampled quantities come first, then recorded ones, which `judge` alone accepts.
+    Sampled quantities come first, then recorded ones, which only `judge` accepts.
     """
     described = {name: one.words for name, one in (QUANTITIES | RECORDED).items()}
     for name, words in described.items():

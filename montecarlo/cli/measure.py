@@ -61,7 +61,7 @@ class Result(NamedTuple):
     status : int
         Exit status.
     message : str
-        How the result differs from the request; empty if it does not.
+        How the result differs from what was requested; empty if it does not.
     """
 
     measured: Measurement
@@ -111,7 +111,7 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
 
 
 def _require_effective(options: MeasureOptions) -> None:
-    """Raise `InputError` for options without effect beside the other options."""
+    """Raise `InputError` for options that have no effect beside the other options."""
     names = {one.name for one in fields(options)}
     if options.replicates is not None:
         require_defaults(options, names - OF_POINT, "--replicates")
@@ -132,10 +132,10 @@ def _require_effective(options: MeasureOptions) -> None:
 
 
 def _command_with_seed(argv: Sequence[str]) -> str:
-    """Return the command for some arguments, with the default seed made explicit.
+    """Return the command with the given arguments, and with the seed if they lack it.
 
-    Such as ``python -m montecarlo measure --d-k 64 --quantity score_mean --seed 1``.
-    With ``--exact`` no seed is added.
+    Such as ``python -m montecarlo measure --d-k 64 --quantity score_mean --seed
+    1``.  With ``--exact`` no seed is added.
     """
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in argv)
     words = [*argv, *([] if seeded else ["--seed", "1"])]
@@ -145,8 +145,8 @@ def _command_with_seed(argv: Sequence[str]) -> str:
 def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
     """Measure the quantity that the options request, to their target error.
 
-    ``argv`` are the arguments as typed, for the command of the result.  On Ctrl-C it is
-    measured from the replicates that have finished.
+    ``argv`` are the arguments as typed, for the command in the result.  On Ctrl-C the
+    result is from the replicates that have finished.
 
     Raises
     ------
@@ -254,10 +254,10 @@ def _measure_row(options: MeasureOptions) -> Result:
 def _shortfall(
     measured: Measurement, target: float, needed: float, seconds: float
 ) -> str:
-    """Return why the target error was not reached, and what if anything would reach it.
+    """Return why the target error was not reached, and what would reach it.
 
-    As words to follow "the target error was not reached:".  ``target`` is the target
-    error and ``seconds`` the CPU time of one replicate.  ``needed`` is the number of
+    The words follow "the target error was not reached:".  ``target`` is the target
+    error, and ``seconds`` the CPU time of one replicate.  ``needed`` is the number of
     replicates for the target: inf if none suffices, NaN without an interval.
     """
     if math.isnan(needed):
@@ -281,7 +281,7 @@ def _shortfall(
 def _reason_without_interval(measured: Measurement) -> str:
     """Return why a measurement has no bounded interval.
 
-    As words to follow "no interval", such as ``without the moments that it needs``.
+    The words follow "no interval", such as ``without the moments that it needs``.
     """
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"

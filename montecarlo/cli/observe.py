@@ -33,10 +33,14 @@ def work(options: ObserveOptions, argv: Sequence[str]) -> int:
     """Observe the files, write the results, print a summary; return the exit status.
 
     ``argv`` are the arguments as typed, for timing.json.  The status is 1 if a head is
-    in a state that ``--fail-on`` names.  Else, with ``--expect`` or a configuration, it
-    is 1 if a head does not divide by the expected divisor, or its cap, window, chunks,
-    sinks or bias by distance are not as configured; and 4 if it cannot be told whether
-    all divisors are as expected, as without weights or outputs.  Otherwise it is 0.
+    in a state that ``--fail-on`` names.
+
+    Otherwise, with ``--expect`` or a configuration, it is 1 if a head does not divide
+    by the expected divisor, or if its cap, window, chunks, sinks or bias by distance
+    are not as configured.  It is 4 if it cannot be told whether all divisors are as
+    expected, as without weights or outputs.
+
+    In all other cases it is 0.
     """
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     failing = require_names("fail-on", options.fail_on or (), STATES)
@@ -83,9 +87,9 @@ def work(options: ObserveOptions, argv: Sequence[str]) -> int:
 
 
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
-    """Yield the items while a progress bar with the label ``name`` counts them.
+    """Yield the items, while a progress bar with the label ``name`` counts them.
 
-    No bar with ``quiet``.
+    With ``quiet`` there is no bar.
     """
     with open_bar(name, quiet=quiet) as update:
         for done, item in enumerate(items, start=1):

@@ -45,7 +45,8 @@ Names = tuple[str, ...]
 def parse_indices(name: str, text: str) -> range:
     """Return the range of replicate indices A to B - 1 from a text ``A:B``.
 
-    `InputError` unless A is at least 0 and below B; ``name`` is that of the option.
+    An `InputError` is raised unless A is at least 0 and below B.  ``name`` is that of
+    the option, for the message.
     """
     first, _, stop = text.partition(":")
     indices = range(parse_whole(name, first), parse_whole(name, stop))
@@ -70,7 +71,8 @@ TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
 def split_names(text: str) -> list[str]:
     """Return the names in a comma-separated text as a list, without spaces around them.
 
-    "" between adjacent commas: ``"a, b,,c"`` gives ``["a", "b", "", "c"]``.
+    Between adjacent commas the name is empty: ``"a, b,,c"`` gives
+    ``["a", "b", "", "c"]``.
     """
     return [part.strip() for part in text.split(",")]
 
@@ -101,20 +103,22 @@ def option_field(
     flag: str | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401 - as `dataclasses.field`
-    """Declare a field of a command's options; return the dataclass field.
+    """Return a dataclass field that declares a command-line option of a command.
 
     Parameters
     ----------
     heading : str
         Heading of the help under which the option is listed.
     help_text : str, optional
-        By default that of the same option in `SHARED`.
+        By default that of the option of this name in `SHARED`.
     default : object
+        Value of the field if the option is not given.
     flag : str, optional
         Name on the command line, by default made from the field's name.  A name without
         dashes is a positional argument.
     **settings
-        Arguments of ``ArgumentParser.add_argument``, in place of those of the type.
+        Arguments of ``ArgumentParser.add_argument``.  They replace the defaults that
+        follow from the field's type and from `SHARED`.
     """
     if help_text is not None:
         settings["help"] = help_text
@@ -128,9 +132,9 @@ def _flag(option: Field[Any]) -> str:
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
-    """Return (whether an option takes several values, the type of each).
+    """Return (whether an option takes several values, type of each value).
 
-    (True, X) for the type hint ``tuple[X, ...]`` of its field, else (False, hint).
+    (True, X) if the type hint of its field is ``tuple[X, ...]``, else (False, hint).
     None in a union is ignored.
     """
     args = get_args(hint)
@@ -187,10 +191,11 @@ class Parser(argparse.ArgumentParser):
         self._add(OTHER, "-h", "--help")
 
     def _add(self, heading: str, *flags: str, **special: Any) -> None:  # noqa: ANN401
-        """Add an option under a heading; its settings in `SHARED` are defaults.
+        """Add an option under a heading of the help.
 
-        ``flags`` are its names, such as ``-h`` and ``--help``; ``special`` are
-        arguments of ``add_argument`` that replace defaults.
+        ``flags`` are its names, such as ``-h`` and ``--help``.  ``special`` are
+        arguments of ``add_argument``; they replace the settings of the option in
+        `SHARED`.
         """
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
@@ -241,10 +246,10 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
-        """Return the value of an option from its text; a default stays as it is.
+        """Return the value of an option from what argparse read; a default stays.
 
-        ``given`` is a text, a list of texts, or the default.  A tuple if the option
-        takes several values.  An empty text comes from ``--config=``, or from
+        ``given`` is a text, a list of texts, or the default.  The result is a tuple if
+        the option takes several values.  An empty text is from ``--config=``, or from
         ``--seed=--``, for which argparse up to Python 3.12 returns an empty list.
         """
         if not isinstance(given, str | list):
@@ -258,7 +263,7 @@ class Parser(argparse.ArgumentParser):
         return tuple(values) if several else values[0]
 
     def complete(self, known: Mapping[str, object]) -> None:
-        """Tell shtab how a shell completes the values of options.
+        """Set how shtab completes the values of options in a shell.
 
         ``known`` maps placeholders of values in the help, such as ``FILE``, to
         completions of shtab.
@@ -279,7 +284,7 @@ class Parser(argparse.ArgumentParser):
 def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # noqa: ANN401 - a command's options
     """Raise `InputError` if any of the named options was given a value.
 
-    ``names`` are those of fields, such as ``fail_on``; ``why`` is the option beside
+    ``names`` are those of fields, such as ``fail_on``.  ``why`` is the option beside
     which they have no effect, such as ``--replicates``.
     """
     known = {one.name: one for one in fields(options)}

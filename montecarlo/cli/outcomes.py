@@ -23,10 +23,10 @@ def read_fail_on(names: Sequence[str]) -> set[str]:
 
 
 def outcomes_of(record: ClaimsRecord, *, unreached: bool = True) -> set[str]:
-    """Return the outcomes of a study by the names that ``--fail-on`` accepts.
+    """Return the outcomes of a study, by the names that ``--fail-on`` accepts.
 
-    They are the verdicts on claims and on interpretations that count for a claim's
-    verdict, and ``self-check`` if a self-check of the simulator is refuted.
+    They are the verdicts on claims, and on interpretations that count for a claim's
+    verdict.  ``self-check`` is added if a self-check of the simulator is refuted.
     ``unreached`` says whether cases that the sample does not reach count as ``open``.
     """
     rulings = {ruling for claim in record.claims for ruling in claim.rulings}

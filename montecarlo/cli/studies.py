@@ -38,7 +38,7 @@ OF_SAMPLING = ("seed", "preset", "jobs", "executor", "scheduler", "config", "fre
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of a configuration file; ``grid`` replaces a preset."""
+    """The content of a configuration file, of which ``grid`` replaces a preset."""
 
     seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 1
     only: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 def _require_other_folder(source: Path, output: Path) -> None:
     """Raise `InputError` if both folders are the same.
 
-    Then part of a report would replace the whole of it.
+    Otherwise a part of a report would replace the whole of it.
     """
     if source.resolve() == output.resolve():
         raise InputError(
@@ -117,8 +117,8 @@ def _require_other_folder(source: Path, output: Path) -> None:
 def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
     """Return the study that a configuration file and options describe.
 
-    Options override the file.  ``only`` are ids of the requested claims; None for those
-    of the file, or all.
+    Options override the file.  ``only`` are ids of the requested claims.  With None,
+    these are the claims that the file names, or all.
     """
     settings: dict[str, Any] = {}
     if options.config is not None:

@@ -26,8 +26,8 @@ PART = ".part"
 class SampleStore:
     """Finished batches of packed replicates, in memory or in files.
 
-    A batch is named by its point, the index of its first replicate and the index after
-    its last.
+    A batch is identified by its point, the index of its first replicate, and the index
+    after its last replicate.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch from the journal, if it is there; return whether it is.
+        """Add a batch from the journal if it is there; return whether it is.
 
-        False without a journal.
+        Without a journal the result is False.
         """
         file = self._file(point, start, stop)
         if file is None or not file.exists():
@@ -76,7 +76,7 @@ class SampleStore:
         return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
     def _file(self, point: DesignPoint, start: int, stop: int) -> Path | None:
-        """Return the path of the file of a batch, or None without a journal."""
+        """Return the path of the file of a batch; None without a journal."""
         name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
         return self.journal and self.journal / f"{name}-{start}-{stop}"
 
@@ -102,7 +102,7 @@ Advance = Callable[[DesignPoint, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Numbers of replicates of a point: at its first analysis, and at most.
+    """Numbers of replicates of a point: at its first analysis, and in all at most.
 
     An analysis decides whether the replicates of a point suffice.
     """
@@ -113,7 +113,8 @@ class Budget:
     def analyses(self) -> tuple[int, ...]:
         """Return the numbers of replicates at which a point is analysed, ascending.
 
-        The first is ``first``, each is twice the one before, and none exceeds ``most``.
+        They begin with ``first``.  Each is twice the one before, and none exceeds
+        ``most``.
         """
         n_analyses = (self.most // self.first).bit_length()
         return tuple(self.first * 2**n for n in range(n_analyses))
@@ -129,7 +130,7 @@ class Plan:
         Budget of each point.
     seed : int
     columns : mapping
-        For each point, the numbers to which its replicates are reduced.
+        Point -> the numbers to which each of its replicates is reduced.
     """
 
     budgets: Mapping[DesignPoint, Budget]
@@ -141,7 +142,7 @@ class Plan:
         return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
-        """Yield the ranges of replicates of the batches of a range ``indices``."""
+        """Yield the ranges of replicates of each batch, for a range ``indices``."""
         size = max(1, round(BATCH_SECONDS / self.seconds(point)))
         for first in range(0, len(indices), size):
             yield indices[first : first + size]
@@ -164,22 +165,24 @@ def run(
     finish : callable
         Runs batches on workers, see `Finish`.
     undecided : callable
-        Maps the store to the points that need more replicates; called after each round.
+        Store -> the points that need more replicates; called after each round.
     advance : callable
         Called with the progress, see `Advance`.
 
     Returns
     -------
     dict
-        The first failed batch of each point at which sampling raised an exception; no
-        further round samples such a point.  Empty if there was none.
+        Point -> its first failed batch, for each point at which sampling raised an
+        exception.  Such a point is not sampled in further rounds.  Empty if there was
+        no exception.
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
-        """Yield the arguments of `sample_packed` for each batch that ``store`` lacks.
+        """Yield the arguments of `sample_packed` for each batch that has to be sampled.
 
-        ``wanted`` is the number of replicates that each point shall have.  Batches in
-        the journal are recalled instead, and ``advance`` is told of both.
+        ``wanted`` is the number of replicates that each point is to have.  Batches that
+        are in the journal are added to ``store`` and not yielded.  ``advance`` is
+        called with the progress.
         """
         for point, stop in wanted.items():
             advance(point, 0, stop - store.n_replicates(point))
@@ -223,5 +226,5 @@ def run(
 def sample_packed(
     point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> bytes:
-    """Draw replicates as `sample` does, and return the batch as bytes of `pack`."""
+    """Draw replicates as `sample` does; return the batch as bytes, from `pack`."""
     return pack(sample(point, seed, start, stop, columns))

@@ -42,16 +42,16 @@ class Estimate:
     Attributes
     ----------
     value : float
-        NaN if it is not determined; the interval may still be.
+        NaN if it is not determined; there may still be an interval.
     std_error : float
-        NaN with fewer than two replicates, or without the moments that it needs; inf
-        if it is computed from an interval that is infinite.
+        NaN with fewer than two replicates, or without the moments that it needs; inf if
+        it is computed from an interval that is infinite.
     n_replicates : int
         Number of independent replicates.
     skewness : float
         Skewness over replicates.
     bounds : callable or None
-        Maps a one-sided error rate to the interval.  None: it follows from the
+        One-sided error rate -> interval.  None: the interval follows from the
         attributes above.
     within : (float, float)
         Range of the estimated quantity, to which intervals are clipped.
@@ -79,11 +79,15 @@ class Estimate:
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
-        Each end misses the true value with probability ``error_rate``.  With ``bounds``
-        it is ``bounds(error_rate)``.  Otherwise it is infinite if the estimate
-        `depends_on_outliers`, else Student's or Hall's interval as from
-        `interval_ends`, in the arithmetic of Python, which is ten times faster for one
-        estimate; NaN if the standard error is.
+        Each end misses the true value with probability ``error_rate``.  The interval is
+        the first of these that applies:
+
+        - ``bounds(error_rate)``, if there are ``bounds``;
+        - infinite, if the estimate `depends_on_outliers`;
+        - on each side the wider of Student's and Hall's interval, as from
+          `interval_ends`; NaN if the standard error is NaN.
+
+        It is computed by Python, which is ten times faster than NumPy for one estimate.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -101,19 +105,19 @@ class Estimate:
         )
 
     def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
-        """Return a copy with a table of intervals at some error rates as ``bounds``.
+        """Return a copy whose ``bounds`` are a table of intervals at some error rates.
 
-        ``error_rates`` are one-sided; others raise KeyError.  The copy is small and can
-        be pickled.  Without ``bounds``, return the estimate itself.
+        ``error_rates`` are one-sided; other rates raise KeyError.  The copy is small
+        and can be pickled.  Without ``bounds``, the estimate itself is returned.
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
     def with_bounds(self, bounds: Callable[[float], Interval]) -> "Estimate":
-        """Return a copy with other ``bounds``, and the standard error that fits them.
+        """Return a copy with other ``bounds``, and the standard error by these.
 
-        The standard error is half the width of the 95 % interval over the quantile of
-        Student's t; inf if an end is infinite.
+        That is half the width of the 95 % interval divided by the quantile of Student's
+        t; inf if an end is infinite.
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
@@ -121,9 +125,9 @@ class Estimate:
 
     @property
     def is_binned(self) -> bool:
-        """Whether the 95 % interval is one bin of a grid, the smallest that can be.
+        """Whether the 95 % interval is one bin of a grid, the smallest possible one.
 
-        Two bins count as one if all but one bin is clipped.
+        An interval that is hardly wider than a bin after clipping counts, too.
         """
         if self.smallest_interval is None or math.isnan(self.value):
             return False
@@ -155,10 +159,10 @@ class Estimate:
 
     @property
     def depends_on_outliers(self) -> bool:
-        """Whether nearly all of the variance may come from very few replicates.
+        """Whether nearly all of the variance may be due to very few replicates.
 
         Very few are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may
-        not have been drawn yet.
+        then not have been drawn yet.
         """
         return abs(self.skewness) > MOST_SKEWED * math.sqrt(self.n_replicates)
 
@@ -179,9 +183,9 @@ class Estimate:
         return replace(self, value=value, within=within)
 
     def times(self, factor: float) -> "Estimate":
-        """Return the estimate of ``factor`` times the quantity; the factor is exact.
+        """Return the estimate of ``factor`` times the quantity.
 
-        The factor must be positive.
+        The factor is exact and positive.
         """
         times, bounds = partial(operator.mul, factor), self.bounds
         smallest = self.smallest_interval
@@ -214,7 +218,7 @@ class Estimate:
 def mean_estimate(values: Array) -> Estimate:
     """Return the estimate of a mean from one value per replicate.
 
-    A standard error above 0 is at least the rounding error of the mean.
+    A standard error that is not 0 is at least the rounding error of the mean.
     """
     estimate = _estimate(mean_moments(values), len(values))
     error, least = estimate.std_error, LAST_PLACES * abs(estimate.value)
@@ -224,7 +228,7 @@ def mean_estimate(values: Array) -> Estimate:
 def _estimate(moments: EstimateMoments, n_replicates: int) -> Estimate:
     """Return an `Estimate` from its value, standard error and skewness.
 
-    ``moments`` has them as arrays of shape ().
+    ``moments`` has them, as arrays of shape ().
     """
     value, error, skewness = map(float, moments)
     return Estimate(value, error, n_replicates, skewness)
@@ -258,10 +262,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
-        """Return Hoeffding's interval around ``value`` at a one-sided error rate.
-
-        It is clipped to ``within``.
-        """
+        """Return Hoeffding's interval at a one-sided error rate, within the range."""
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
@@ -295,8 +296,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the smallest interval that covers the binomial and the t interval.
 
-        Both have the one-sided ``error_rate``: Clopper and Pearson's for ``hits`` of
-        ``rows``, and that of `interval_ends` for ``moments``.
+        Both have the one-sided ``error_rate``.  The binomial interval is Clopper and
+        Pearson's for ``hits`` of ``rows``, and the t interval is from `interval_ends`
+        for ``moments``.
         """
         # finite, however skewed: the binomial interval allows for rare rows
         low, high = map(float, interval_ends(moments, n, error_rate))
@@ -307,7 +309,7 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
 
 
 def share_of_replicates(share: Estimate) -> Estimate:
-    """Return an estimated share of rows, 0 or 1, with a wider interval.
+    """Return an estimated share of rows that is 0 or 1 with a wider interval.
 
     The interval is valid for any dependence between the rows of a replicate.
 
@@ -336,9 +338,9 @@ def jackknife(
     ----------
     values : ndarray, shape (n_means, n_replicates)
     function : callable
-        Maps means, shape (n_means, any), to values, shape (any,).
+        Means, shape (n_means, any) -> values, shape (any,).
     scale : Scale, optional
-        The interval is computed for ``scale.forward`` of the function, where it is more
+        The interval is computed for ``scale.forward`` of the function, which is more
         nearly normal, and mapped back.  Default: no transformation.
 
     Returns
@@ -358,7 +360,7 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
-        """Return an end of the interval of ``scale.forward(function)``, mapped back."""
+        """Return an end of the interval on ``scale``, mapped back."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
@@ -367,16 +369,17 @@ def jackknife(
 def ratio(over: Estimate, under: Estimate) -> Estimate:
     """Return the estimate of the ratio ``over``/``under`` of two positive quantities.
 
-    The interval of the ratio combines those of the quantities, each at half of the
-    error rate.  It is valid for any dependence of the two estimates.  The value is inf
-    if only that of ``under`` is 0, and NaN if both are 0 or either is NaN.
+    The interval of the ratio combines the intervals of both quantities, each at half of
+    the error rate.  It is valid for any dependence of the two estimates.  The value is
+    inf if only ``under`` is estimated as 0.  It is NaN if both are, or if either is
+    NaN.
     """
 
     def divide(numerator: Interval, denominator: Interval) -> Interval:
-        """Return the range of x/y for positive x in numerator, y in denominator.
+        """Return the range of x/y for positive x in a numerator, y in a denominator.
 
-        Negative ends count as 0, and x/0 is inf.  Where x is 0 as well, the ratio is 0
-        for the lower end and inf for the upper.
+        Negative ends count as 0, and x/0 is inf.  For 0/0 the lower end is 0 and the
+        upper end inf.
         """
         low = max(0.0, numerator.low) * _reciprocal(denominator.high)
         high = max(0.0, numerator.high) * _reciprocal(denominator.low)
@@ -388,7 +391,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the interval of ``over``/``under`` at a one-sided error rate.
 
-        The intervals of ``over`` and ``under`` are each taken at half of the rate.
+        It combines the intervals of ``over`` and ``under`` at half of this rate.
         """
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
@@ -404,7 +407,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
 
 
 def _reciprocal(value: float) -> float:
-    """Return 1/value, or inf if ``value``, an end of an interval, is not positive."""
+    """Return 1/value; inf if the value, an end of an interval, is not positive."""
     return 1.0 / value if value > 0.0 else math.inf
 
 
@@ -416,15 +419,15 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     Parameters
     ----------
     values : ndarray, shape (n_replicates,)
-        Lower bound of each value; NaN: -inf.
+        Lower bound of each value.  NaN means -inf.
     most : ndarray, shape (n_replicates,), optional
-        Upper bound of each value; NaN: inf.  Default: ``values``, not censored.
+        Upper bound of each value.  NaN means inf.  Default: ``values``, not censored.
 
     Returns
     -------
     Estimate
-        Its value is halfway between the medians of the lower and the upper bounds, or
-        the former if the latter is infinite.
+        Its value is halfway between the medians of the lower and of the upper bounds.
+        If the latter is infinite, it is the former.
 
     Notes
     -----
@@ -465,8 +468,8 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
 def share_of_seeds(hits: Array) -> Estimate:
     """Return the estimate of a probability from independent trials.
 
-    ``hits`` has one 0 or 1 for each trial, for example whether the training run with a
-    seed succeeded.
+    ``hits`` is 1 or 0 for each trial, such as whether the training run with a seed
+    succeeded.
     """
     n, n_hits = len(hits), round(float(np.sum(hits)))
     share = n_hits / n
@@ -495,10 +498,10 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
 
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
-    """Return the estimate of the slope of ln value against ln size by least squares.
+    """Return the least-squares slope of ln value against ln size, as an estimate.
 
-    It is infinite if the value of an estimate is not positive, and NaN if two such make
-    it infinite in opposite directions.
+    It is infinite if the value of an estimate is not positive.  It is NaN if two such
+    values make it infinite in opposite directions.
 
     Parameters
     ----------
@@ -523,10 +526,11 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
     def combine(intervals: Sequence[Interval]) -> Interval:
-        """Return the interval of the slope from one interval for each of ``estimates``.
+        """Return the interval of the slope from an interval of each estimate.
 
         On each side, the distances of the ends from ``logs``, times ``weights``, are
-        added in squares; the root of the sum is the distance from ``value``.
+        squared and added.  The root of the sum is the distance of the end from
+        ``value``.
         """
         down = up = 0.0
         for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
@@ -552,5 +556,5 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
 
 
 def _log(value: float) -> float:
-    """Return ln value, or -inf if ``value`` is not positive; NaN stays."""
+    """Return ln value; -inf if the value is not positive, and NaN for NaN."""
     return -math.inf if value <= 0.0 else math.log(value)

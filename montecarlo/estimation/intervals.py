@@ -39,9 +39,9 @@ class Interval(NamedTuple):
 
 
 def round_end(value: float, digits: int, *, up: bool) -> float:
-    """Return an end of an interval, rounded outwards to ``digits`` significant digits.
+    """Return an end of an interval, rounded outwards to some significant digits.
 
-    ``up`` says whether it is the upper end.
+    ``digits`` is their number, and ``up`` says whether it is the upper end.
 
     Examples
     --------
@@ -63,9 +63,9 @@ WIDE = 2.0
 def factor_of(low: float, high: float) -> float | None:
     """Return the factor f of an estimate value ×/÷ f, from its 95 % interval.
 
-    f is exp of the standard error of the natural logarithm, which is half of
-    ln(high/low) over 1.96.  ``low`` and ``high`` are the ends.  None if their ratio is
-    below `WIDE`, or unless both are positive and finite.
+    f = exp(ln(high/low) / 2 / 1.96), where the exponent is the standard error of the
+    logarithm.  ``low`` and ``high`` are the ends.  None if high/low is below `WIDE`, or
+    if an end is not positive or not finite.
     """
     if not 0.0 < low < high < math.inf or high < WIDE * low:
         return None
@@ -74,7 +74,7 @@ def factor_of(low: float, high: float) -> float | None:
 
 
 class EstimateMoments(NamedTuple):
-    """The three moments of estimates from which intervals follow, as arrays.
+    """Value, standard error and skewness of estimates, from which intervals follow.
 
     Attributes
     ----------
@@ -122,14 +122,15 @@ def jackknife_moments(
     ----------
     values : ndarray, shape (n_means, ..., n_replicates)
     function : callable
-        Maps means, shape (n_means, ..., any), to values, shape (..., any).  It is
-        evaluated at the means over all replicates, and over all but one.
+        Means, shape (n_means, ..., any) -> values, shape (..., any).  It is called with
+        the means over all replicates, and with those over all replicates but one.
 
     Returns
     -------
     EstimateMoments
-        Shape (...): the estimates corrected for bias to first order, and their
-        jackknife standard errors.  Of one replicate: not corrected, and NaN.
+        Shape (...): the estimates, corrected for bias to first order, and their
+        jackknife standard errors.  With one replicate they are not corrected, and the
+        errors are NaN.
 
     References
     ----------
@@ -144,14 +145,14 @@ def jackknife_moments(
 
 
 def leave_one_out_moments(whole: Array, left_out: Array) -> EstimateMoments:
-    """Return jackknife estimates from the values without each single replicate.
+    """Return jackknife estimates from values that leave out one replicate at a time.
 
     Parameters
     ----------
     whole : ndarray, shape (...)
         Values from all replicates.
     left_out : ndarray, shape (..., n_replicates)
-        Values from all replicates but one, for each of them.
+        For each replicate, the values from all others.
     """
     n = left_out.shape[-1]
     centre = left_out.mean(axis=-1)
@@ -167,8 +168,8 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> EstimateMoments:
 def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
     """Return (root mean square, skewness) of deviations along the last axis.
 
-    The deviations are those of replicates from their mean.  The skewness is the mean
-    cube over the cubed root mean square; 0 where all are 0.
+    The deviations are those of replicates from their mean.  The skewness is E d³ / (E
+    d²)^(3/2) for deviations d; 0 if all are 0.
     """
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
@@ -213,14 +214,14 @@ def interval_ends(
 
 
 def hall_quantile(quantile: float, scaled_skewness: Array) -> Array:
-    """Return quantiles of a mean of skewed replicates over its standard error.
+    """Return quantiles of mean / standard error for the mean of skewed replicates.
 
     Parameters
     ----------
     quantile : float
         The quantile for symmetric replicates, that of Student's t.
     scaled_skewness : ndarray, shape (...)
-        a, the skewness of the replicates over sqrt(n_replicates).
+        a, the skewness of the replicates divided by sqrt(n_replicates).
 
     Returns
     -------

@@ -22,8 +22,8 @@ from montecarlo.sampling.batches import Counts
 class RowDistribution:
     """An estimated distribution function F at the edges of consecutive bins of a grid.
 
-    The bins are those from the first to the last that hold rows, and the one before the
-    first if there is any.
+    The bins are those from the first to the last that hold rows.  If there is a bin
+    before the first, it is included.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class RowDistribution:
     grid : LogGrid
         The grid on which the rows were counted.
     start : int
-        Index of the first of the bins on the grid.
+        Index on the grid of the first of these bins.
     """
 
     edges: Array
@@ -53,10 +53,10 @@ class RowDistribution:
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def share_ends(self, error_rate: float) -> tuple[Array, Array]:
-        """Return the ends of pointwise confidence intervals of F at all edges, cached.
+        """Return (lower ends, upper ends) of confidence intervals of F at all edges.
 
-        Two arrays of shape (n_bins,), the lower and the upper ends.  ``error_rate`` is
-        one-sided.
+        They are pointwise intervals with the one-sided ``error_rate``.  Each array has
+        the shape (n_bins,).  The result is cached.
         """
         if error_rate not in self._ends:
             moments = EstimateMoments(self.share, self.error, self.skewness)
@@ -65,19 +65,20 @@ class RowDistribution:
         return self._ends[error_rate]
 
     def quantile_interval(self, level: float, error_rate: float) -> Interval:
-        """Return the confidence interval of the quantile at ``level``.
+        """Return the confidence interval of the quantile at which F is ``level``.
 
-        ``level`` is F at the quantile, ``error_rate`` one-sided.  The ends are those of
-        bins, rounded outwards, since all values in a bin may be equal.
+        ``error_rate`` is one-sided.  The ends are edges of bins, rounded outwards,
+        since all values in a bin may be equal.
         """
         low, high = self.share_ends(error_rate)
         return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
 
     def bin_range(self, first: int, last: int) -> Interval:
-        """Return the range of values in the bins ``first`` to ``last``.
+        """Return the range of values in the bins ``first`` to ``last``, both included.
 
-        Both are indices into ``edges``; ``last`` = n_bins stands for larger values.
-        The lower edge of bin 0 is the smallest value on the grid.
+        Bin i ends at ``edges[i]``, and begins where bin i - 1 ends, or for i = 0 at
+        ``grid.least``.  ``last`` = n_bins means no upper limit.  So does the last bin
+        of the grid if it counts all larger values.
         """
         place = self.start + last
         is_open = place == self.grid.n_bins - 1 and place in self.grid.open_bins
@@ -90,7 +91,7 @@ class RowDistribution:
 def row_distribution(
     counts: Counts, grid: LogGrid, n_replicates: int
 ) -> RowDistribution:
-    """Return the distribution function from the counts of attention rows in bins.
+    """Return the distribution function of a quantity, from counts of rows in bins.
 
     Parameters
     ----------
@@ -120,13 +121,13 @@ def row_distribution(
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> EstimateMoments:
-    """Return the share of attention rows with a value up to an edge, from counts.
+    """Return the share of attention rows whose value is at most some edge, from counts.
 
     Parameters
     ----------
     sums : ndarray, shape (3, ...)
         Sums over replicates of c, c² and c³, where c is the number of attention rows of
-        the replicate with a value up to some edge.
+        the replicate with a value up to the edge.
     n_rows : float
         Total number of rows; all replicates have equally many.
     n_replicates : int
@@ -153,15 +154,15 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> EstimateMoments:
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMoments:
-    """Return `shares` for a quantity that only some attention rows have.
+    """Return the result of `shares` for a quantity that only some attention rows have.
 
     The number of rows with the quantity differs between replicates.
 
     Parameters
     ----------
     sums : ndarray, shape (6, ...)
-        Sums over replicates of c, c², c³, c·m, c²·m and c·m², where m is the number of
-        rows of the replicate with a value, and c that of those up to some edge.
+        Sums over replicates of c, c², c³, c·m, c²·m and c·m².  m is the number of rows
+        of the replicate that have a value, and c of those with a value up to some edge.
     rows : ndarray, shape (3,)
         Sums of m, m² and m³.
     n_replicates : int
@@ -174,9 +175,8 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMomen
 
     Notes
     -----
-    The share F is the ratio of the sums of c and m.  To first order, a replicate
-    changes it by (c - F m) over the sum of m.  The bias of the ratio, of the order of
-    the squared error, is neglected.
+    The share F is Σc / Σm.  To first order, a replicate changes it by (c - F m) / Σm.
+    The bias of the ratio, of the order of the squared error, is neglected.
     """
     c, c2, c3, cm, c2m, cm2 = sums
     m, m2, m3 = rows
@@ -194,9 +194,9 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMomen
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     """Return the estimate of the quantile over attention rows at ``level``, in (0, 1).
 
-    The interval inverts that of the distribution function.  Where the quantile lies
-    beyond the smallest or largest value of the grid, value and standard error are NaN,
-    and the interval is a bound.
+    The interval inverts that of the distribution function.  If the quantile lies beyond
+    the smallest or largest value of the grid, value and standard error are NaN, and the
+    interval is a bound.
     """
     bounds = partial(rows.quantile_interval, level)
     bin_ = int(bin_of(rows.share, level))
@@ -219,8 +219,8 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     Returns
     -------
     Estimate
-        Its interval is valid for any dependence of the two: half of the error rate is
-        spent on the threshold, half on the share, which is evaluated at whole bins.
+        Its interval is valid for any dependence of share and threshold: each gets half
+        of the error rate.  The share is evaluated at whole bins.
     """
 
     def share_range(ends: Interval, low: Array, high: Array) -> Interval:
@@ -238,7 +238,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         """Return the interval of the share above the threshold at an error rate.
 
-        The rate is one-sided: half is spent on ``threshold``, half on the share.
+        The rate is one-sided.  Half of it is for ``threshold``, and half for the share.
         """
         half = 0.5 * error_rate
         return share_range(threshold.interval(half), *rows.share_ends(half))
@@ -251,18 +251,18 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
 
 
 def bin_of(curves: Array, level: float) -> Bins:
-    """Return the index of the bin in which each of several curves reaches a level.
+    """Return the index of the first bin in which a curve reaches a level.
 
     Parameters
     ----------
     curves : ndarray, shape (..., n_bins)
-        Such as distribution functions at the upper edges of bins.
+        One or more curves, such as distribution functions at the upper edges of bins.
     level : float
 
     Returns
     -------
     ndarray of int, shape (...)
-        n_bins for a curve that does not reach the level.
+        An index for each curve; n_bins for one that does not reach the level.
     """
     reached = curves >= level
     first = np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
@@ -272,8 +272,8 @@ def bin_of(curves: Array, level: float) -> Bins:
 def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
     """Return the quantile at ``level``, which lies in the bin with index ``bin_``.
 
-    Within the bin, F is interpolated linearly in the logarithm of the value; in a bin
-    next to 0, linearly in the value itself.
+    Within the bin, F is interpolated linearly in the logarithm of the value.  In a bin
+    next to 0 it is interpolated in the value itself.
     """
     high = float(rows.edges[bin_])
     if rows.start + bin_ < 2:  # exact zero, or the first bin of the grid

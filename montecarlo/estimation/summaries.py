@@ -83,7 +83,7 @@ class RowKey(NamedTuple):
         ``"mean"``, ``"median"``, ``"q90"`` and so on, over attention rows; ``"value"``
         for a quantity of pairs.
     number_format, softmax : str
-        Number format and algorithm of the softmax, for quantities of formats.
+        Number format and algorithm of softmax, for quantities of formats.
     """
 
     divisor: str
@@ -100,8 +100,8 @@ DISTRIBUTION = "distribution"
 def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Yield the keys of all estimates of a point, in the order of measurements.csv.
 
-    ``divisors`` are canonical names.  If `BASELINE` is among them, ratios of each other
-    divisor to it are included.
+    ``divisors`` are canonical names.  If `BASELINE` is among them, the ratio of each
+    other divisor to it is included.
     """
     if not point.has_rows:
         of_pairs = [name for name in divisors if not parse_divisor(name).needs_keys]
@@ -122,8 +122,8 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def _row_keys(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Yield the keys of a quantity of attention rows, for all divisors and ratios.
 
-    First each divisor, then its ratio to `BASELINE`.  A quantity with a condition
-    (``given``) has the divisor ``none`` alone.
+    Each divisor comes first, then its ratio to `BASELINE`.  A quantity with a condition
+    (``given``) has only the divisor ``none``.
     """
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
@@ -136,8 +136,8 @@ def _row_keys(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
     """Return the numbers to which each replicate of a point is to be reduced.
 
-    They are those that the estimates with the given keys need, as `Columns`: for the
-    mean entropy ``("sqrt", "entropy")``.
+    They are what the estimates with the given keys need, as `Columns`: for the mean
+    entropy ``("sqrt", "entropy")``.
     """
     if not point.has_rows:
         return PAIR_COLUMNS
@@ -157,10 +157,10 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
 
 
 def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
-    """Yield the keys of the estimates from which one with a given key is computed.
+    """Yield the keys of the sampled estimates from which an estimate is computed.
 
-    Each has a single divisor, and a quantity that is sampled itself: for the ratio
-    ``none/sqrt`` of a mean, the means under ``none`` and under ``sqrt``.
+    For the ratio ``none/sqrt`` of a mean, these are the means under ``none`` and under
+    ``sqrt``.  Each has a single divisor and a quantity that is sampled itself.
     """
     quantity = QUANTITIES[key.quantity]
     base = quantity.multiple_of or quantity.root_of or key.quantity
@@ -183,9 +183,9 @@ def _column_name(key: RowKey) -> str:
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
-    """Return the names of a quantity's summaries, to be listed in an error message.
+    """Return the names of a quantity's summaries, for an error message.
 
-    If the quantity has quantiles, also ``median`` and words for any quantile:
+    If the quantity has quantiles, ``median`` and words for any quantile are among them:
     ``("mean", "median", "q99 or any other percentage")``.
     """
     if quantity.grid is None:
@@ -225,8 +225,8 @@ class Summaries:
     def estimate(self, key: RowKey) -> Estimate:
         """Return the estimate with a key, clipped to its range; cached.
 
-        Without `has_interval`, standard error and interval are NaN.  ``columns`` must
-        have the columns that it needs.
+        If the point fails `has_interval`, standard error and interval are NaN.
+        ``columns`` must have all columns that the estimate needs.
         """
         if key not in self._estimates:
             raw = self._compute(key)
@@ -238,8 +238,9 @@ class Summaries:
     def _range(self, key: RowKey) -> tuple[Range, float]:
         """Return ((smallest, largest) possible value of an estimate, tolerance).
 
-        The tolerance is how far, relatively, an estimate may lie outside: rounding, or
-        the width of a bin for quantiles.  As `Estimate.in_range` takes them.
+        The tolerance is how far, relatively, an estimate may lie outside of the range:
+        by rounding, or for quantiles by the width of a bin.  `Estimate.in_range` takes
+        both.
         """
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
@@ -280,7 +281,8 @@ class Summaries:
     def _mean(self, key: RowKey) -> Estimate:
         """Return the estimate of a mean over attention rows.
 
-        For the summaries ``first`` and ``last``, over that row of each replicate.
+        For the summaries ``first`` and ``last``, only that row of each replicate
+        counts.
         """
         shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
         n_rows = n_compared_rows(*shape) if in_format else shape[0]
@@ -296,13 +298,13 @@ class Summaries:
         return mean_estimate(values)
 
     def _pair_estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a quantity of pairs, a function of several means."""
+        """Return the estimate of a quantity of pairs, which is a function of means."""
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
-            """Return ``quantity`` before division, shape (any,).
+            """Return the quantity before division, shape (any,), from means.
 
-            ``means`` has the shape (n_means, any), a row for each of `PAIR_MEANS`.
+            ``means`` has the shape (n_means, any), with a row for each of `PAIR_MEANS`.
             """
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
@@ -313,9 +315,9 @@ class Summaries:
     def _ratio(self, key: RowKey) -> Estimate:
         """Return the estimate of the ratio of a summary under two divisors.
 
-        ``key.divisor`` names both, ``none/sqrt``.  For the summary `SHARE_ABOVE` it is
-        the share of rows under the first divisor whose value exceeds the mean under the
-        second.
+        ``key.divisor`` names both, such as ``none/sqrt``.  The summary `SHARE_ABOVE`
+        means the share of rows under the first divisor whose value exceeds the mean
+        under the second.
         """
         over, under = key.divisor.split("/")
         if key.summary == SHARE_ABOVE:
@@ -331,9 +333,9 @@ class Summaries:
     def _conditional_estimate(self, key: RowKey) -> Estimate:
         """Return the estimate of a summary over the rows that meet a condition.
 
-        The condition is that of `Quantity.given`.  Only replicates with such a row are
-        used.  If these are neither all nor at least `FEWEST_OUTLIERS`, the estimate is
-        NaN.
+        The condition is `Quantity.given`.  Only replicates with such a row are used.
+        If not all replicates have one, and fewer than `FEWEST_OUTLIERS` do, the
+        estimate is NaN.
         """
         names = key.quantity, rows_column(key.quantity)
         columns = np.stack([self._column(key.divisor, name) for name in names])
@@ -361,8 +363,8 @@ class Summaries:
         """Return the distribution of a quantity over attention rows, cached.
 
         ``n_replicates`` is the number of replicates in which a row has the quantity;
-        default: all.  ``columns.counts`` must have the quantity, or the quantity of
-        which it is a multiple.
+        default: all.  ``columns.counts`` must have the quantity, or the one of which it
+        is a multiple.
         """
         if base := ROW_QUANTITIES[quantity].multiple_of:
             rows = self.distribution(divisor, base)
@@ -377,7 +379,7 @@ class Summaries:
         return self._distributions[column]
 
     def _column(self, divisor: str, name: str) -> Array:
-        """Return a column of the samples: means by replicate, (n_replicates,)."""
+        """Return a column of the samples: a mean by replicate, (n_replicates,)."""
         return self.samples.means[:, self.columns.means.index((divisor, name))]
 
 
@@ -391,11 +393,11 @@ _NEEDS = {
 
 
 def reason_missing(point: DesignPoint, key: RowKey) -> str:
-    """Return the reason why a quantity is not defined at a point; empty if it is.
+    """Return the reason why a quantity is not defined at a point; "" if it is defined.
 
-    As words to follow the quantity's name: ``needs planted keys: ...``.  The divisor
-    and the summary of ``key`` are not considered.  A point with rows takes no quantity
-    of pairs.
+    The reason follows the name of the quantity: ``needs planted keys: ...``.  Divisor
+    and summary of ``key`` do not matter.  If the point has rows, the quantity must not
+    be one of pairs.
     """
     quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:
@@ -418,7 +420,7 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     """Return whether a point has the estimate with a given key.
 
     Ratios of any two divisors count, not only those to `BASELINE`.  All names in the
-    key are canonical.
+    key must be canonical.
     """
     quantity = QUANTITIES[key.quantity]
     if (quantity.of == "pairs") == point.has_rows:

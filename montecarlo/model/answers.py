@@ -44,7 +44,7 @@ NOTES: dict[str, str] = SENTENCES["notes"]
 
 
 class Finding(NamedTuple):
-    """Heads with the same answer for the same reasons, which are reported together."""
+    """Heads with the same answer for the same reasons, that are reported together."""
 
     heads: tuple[HeadScale, ...]
     answer: str  # `YES`, `NO` or `UNDETERMINED`
@@ -54,7 +54,8 @@ class Finding(NamedTuple):
 class ScaleAnswer(NamedTuple):
     """The answer whether the heads of a model divide by the expected divisor.
 
-    ``answer`` is `YES` if all do, `NO` if any head does not, else `UNDETERMINED`.
+    ``answer`` is `YES` if all heads do, `NO` if at least one does not, and
+    `UNDETERMINED` otherwise.
     """
 
     scales: ModelScales  # as they were measured
@@ -85,15 +86,15 @@ def answer_scales(
     scales : ModelScales
         The scales that the heads apply, from `find_scales`.
     expected : Expected
-        From `find_expected`.
+        The divisor that they ought to apply, from `find_expected`.
     rtol : float
         Relative tolerance of the divisor.
     missed : tuple of str
-        Possible attention that was not followed, with the reasons.  If there is any,
-        the answer is not `YES`.
+        Operations that may be attention and were not followed, with the reasons.  If
+        there are any, the answer is not `YES`.
     caps : mapping, optional
-        Caps of scores that were passed to attention, by number of the layer; None for
-        a layer without a cap.  Layers whose cap is not known are missing.
+        Number of a layer -> the cap of scores that was passed to attention; None for no
+        cap.  A layer whose cap is not known is missing.
     """
     answers = set()
     parts: dict[str, dict[str, None]] = {YES: {}, NO: {}, UNDETERMINED: {}}
@@ -125,10 +126,10 @@ def answer_scales(
 
 
 def _hints(head: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
-    """Return the likely mistakes behind a wrong divisor, keys of `HINTS`.
+    """Return the likely mistakes behind a wrong divisor, as keys of `HINTS`.
 
-    Such as ``("missing",)``.  Empty if the interval of the divisor is too wide, or no
-    mistake gives this divisor.
+    Such as ``("missing",)``.  The tuple is empty if the interval of the divisor is too
+    wide, or if no mistake leads to this divisor.
     """
     low, high = head.divisors()
     if not high - low <= 2.0 * NEAR * abs(head.divisor):  # or not determined
@@ -143,11 +144,14 @@ def answer_head(
 ) -> str:
     """Return whether a head divides by the expected divisor: one of three answers.
 
-    `YES` if the 95 % interval of its divisor lies within the relative tolerance
-    ``rtol`` of the expected one, `NO` if a wider interval lies outside, else
-    `UNDETERMINED`.  The wider one is such (Bonferroni) that a model of ``n_heads``
-    right heads gets any `NO` with probability `WRONG_NO`.  Scales that differ by row
-    are no reason for a `NO` where outputs alone show them: a bias has the same effect.
+    `YES`: the 95 % interval of its divisor lies within the relative tolerance ``rtol``
+    of the expected divisor.  `NO`: a wider interval lies outside of the tolerance.
+    `UNDETERMINED`: neither.
+
+    The wider interval has a Bonferroni correction for ``n_heads`` heads: a model whose
+    heads are all right gets any `NO` with probability `WRONG_NO`.  Scales that differ
+    by row are `NO` if weights show them.  Outputs alone cannot: a bias has the same
+    effect.
     """
     meant = expected.at(head.head.layer)
     if not meant.is_known or (head.outcome, head.source) == ("by_row", "outputs"):
@@ -165,7 +169,7 @@ def answer_head(
 
 
 class PartAnswer(NamedTuple):
-    """Whether a head has a part, such as a cap, that is configured with the divisor."""
+    """The answer whether a head has a configured part of attention, such as a cap."""
 
     hint: str  # the likely mistake of a no, a key of `HINTS`
     text: str  # the part in words, such as ``a cap of 50``
@@ -178,10 +182,10 @@ def check_parts(
     scales: ModelScales,
     caps: Mapping[int, float | None],
 ) -> Iterator[PartAnswer]:
-    """Yield an answer for each configured part of a head, and for unexpected sinks.
+    """Yield an answer for each configured part of attention, and for unexpected sinks.
 
-    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` are
-    those that were passed to attention, as in `answer_scales`.
+    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` maps
+    layers to the caps that were passed to attention, as in `answer_scales`.
     """
     parts = expected.at(head.head.layer).parts
     if not math.isnan(parts.cap) and head.outcome == "scale":
@@ -206,10 +210,11 @@ def check_parts(
 
 
 def _check_cap(head: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
-    """Return the answer whether a head caps its scores at ``wanted``, by tanh.
+    """Return the answer whether a head caps its scores at ``wanted`` by tanh.
 
-    The cap is the fitted one.  Where ``wanted`` would not show in weights, it is the
-    one that was passed to attention: None for no cap, NaN if it is not known.
+    The cap is taken from the fit.  If a cap of this size would not show in the weights,
+    the one that was ``passed`` to attention counts: None for no cap, NaN if it is not
+    known.
     """
     cap = head.parameter if head.form == "cap" else None
     if cap is None and head.fit is not None:
@@ -225,9 +230,10 @@ def _check_cap(head: HeadScale, wanted: float, passed: float | None) -> PartAnsw
 
 
 def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return heads in groups of the same divisor, up to the relative distance `CLOSE`.
+    """Return heads in groups of nearly the same divisor.
 
-    ``heads`` have the same outcome; without a scale they are a single group.
+    Within a group divisors differ by at most the relative difference `CLOSE`.  All
+    ``heads`` have the same outcome.  If that is not a scale, they are a single group.
     """
     if heads[0].outcome != "scale":
         return [list(heads)]
@@ -242,7 +248,7 @@ def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 def implied_divisor(scales: ModelScales) -> str:
     """Return the median of the heads' divisors as text, such as ``8``.
 
-    `EXPECTED` where no divisor is determined, or none is usable.
+    `EXPECTED` if no head has a divisor that is determined and of a usable size.
     """
     divisors = sorted(one.divisor for one in scales.heads if one.outcome == "scale")
     usable = [one for one in divisors if SMALLEST <= one <= LARGEST]
@@ -250,7 +256,7 @@ def implied_divisor(scales: ModelScales) -> str:
 
 
 def say_answer(answer: ScaleAnswer) -> str:
-    """Return one line: the question whether scores are divided as expected, answered.
+    """Return one line that asks whether scores are divided as expected, and answers it.
 
     Such as ``scores divided by sqrt(d_k)? yes; right, too: a cap of 50``.
     """
@@ -281,7 +287,7 @@ def say_findings(answer: ScaleAnswer) -> Iterator[str]:
     """Yield a line of text for each finding: its heads, and what they do.
 
     Such as ``layers 0-3, all heads: scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.
-    At most `MOST_FINDINGS`; one further line counts the others.
+    If there are more than `MOST_FINDINGS`, the last line counts the others.
     """
     for one in answer.findings[:MOST_FINDINGS]:
         yield f"{say_places(one, answer.scales.n_heads)}: {say_finding(one, answer)}"
@@ -337,8 +343,8 @@ def say_numbers(numbers: Sequence[int]) -> str:
 def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     """Return a finding in words, without its layers and heads.
 
-    The divisor, form, mask and sum of weights, what was expected, and likely mistakes:
-    ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
+    The words say the divisor, form, mask and sum of weights, what was expected, and
+    likely mistakes: ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
     """
     one = finding.heads[0]
     meant, mask = answer.expected.at(one.head.layer), one.mask
@@ -361,9 +367,9 @@ def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
 def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
     """Return the mean divisor of the heads of a finding in words.
 
-    Such as ``scores are divided by 8.000 ± 0.002 = sqrt(d_k)``: with the formula where
-    the divisor is known closely enough for one, else as a multiple of sqrt(d_k).
-    ``wanted`` is the name of the expected divisor, which is preferred as a formula.
+    Such as ``scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.  If the divisor is not
+    known closely enough for a formula, it is a multiple of sqrt(d_k).  ``wanted`` is
+    the name of the expected divisor, which is preferred if several formulas fit.
     """
     heads = finding.heads
     divisor = math.fsum(one.divisor for one in heads) / len(heads)
@@ -378,18 +384,19 @@ def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
 def say_mask(mask: str, window: int, keys: str = "") -> str:
     """Return a mask in words: ``a causal mask with a window of 128 keys``.
 
-    ``mask`` is a key of `MASKS`, ``window`` the number of keys of a window or chunk.
-    ``keys`` are words for the keys that no row sees, which follow ``hidden keys``.
+    ``mask`` is a key of `MASKS`, and ``window`` the number of keys of a window or
+    chunk.  ``keys`` are words that name the hidden keys, for masks whose name ends in
+    ``keys``.
     """
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said
 
 
 def say_number(value: float, half: float) -> str:
-    """Return a number as text, with the half-width of its interval: ``8.00 ± 0.02``.
+    """Return a number with the half-width of its interval as text: ``8.00 ± 0.02``.
 
-    It has the digits that ``half`` supports; ``half`` is not shown if it is below one
-    in a million.
+    The number of digits follows from ``half``, the half-width.  If that is less than a
+    millionth of the number, it is not shown.
     """
     if half < 1e-6 * abs(value):
         return f"{value:.6g}"

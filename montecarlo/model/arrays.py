@@ -56,7 +56,7 @@ ALL_TOKENS = slice(None)
 
 @dataclass
 class Receiver:
-    """Takes the calls of attention that are recorded, and what was missed."""
+    """Takes calls of attention as they are recorded, and reports of what was missed."""
 
     rows: int | None  # number of last queries to keep of each sequence; None: all
     room: Callable[[], int]  # returns how many more sequences are kept
@@ -68,20 +68,29 @@ class Receiver:
     within: list[tuple[Arrays, Mapping[str, object]]] | None = None
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call; one within another is held until the other is recorded."""
+        """Pass a call on to ``keep``, or hold it if it is inside a recorded call.
+
+        ``arrays`` are those of the call, and ``passed`` are its options.
+        """
         if self.within is None:
             self.keep(arrays, passed)
         else:
             self.within.append((arrays, passed))
 
     def miss(self, reason: str, *, is_certain: bool) -> None:
-        """Report attention that could not be recorded, unless within another call."""
+        """Report attention that could not be recorded, unless inside a recorded call.
+
+        ``reason`` is text; ``is_certain`` says whether it surely was attention.
+        """
         if self.within is None:
             self.report_missed(reason, is_certain=is_certain)
 
 
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
-    """Return an array of floating-point numbers; ``name`` is for error messages."""
+    """Return an array; raise an `InputError` unless it holds floating-point numbers.
+
+    ``name`` is its name in the message.
+    """
     try:
         values = np.asarray(array)
     except Exception as error:  # noqa: BLE001 - of whatever stands for an array
@@ -104,10 +113,10 @@ def to_numpy(tensor: Any) -> NDArray[Any]:  # noqa: ANN401 - torch has no types 
 
 
 def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]:
-    """Return a view with all of `AXES`, of length 1 where the array has no such axis.
+    """Return a view of an array with all of `AXES`, in their order.
 
-    ``axes`` are those of the array, checked; where it has the axis ``key``, that is
-    the last one in place of ``d``.
+    Axes that the array lacks have the length 1.  ``axes`` are the names of the array's
+    axes.  If ``key`` is among them, it is the last axis, in place of ``d``.
     """
     if array.ndim != len(axes) or 0 in array.shape:
         raise InputError(
@@ -120,12 +129,15 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
 
 
 def axes_of(last: str) -> tuple[str, ...]:
-    """Return `AXES` with another last axis."""
+    """Return `AXES`, the last of them replaced by ``last``."""
     return (*AXES[:-1], last)
 
 
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return names of axes: different ones of `AXES`, those of `NEEDED` among them."""
+    """Return names of axes; raise an `InputError` if they are not usable.
+
+    They must be different names of `AXES`, and all of `NEEDED` must be among them.
+    """
     given: Any = axes
     names = [] if isinstance(given, str) or not isinstance(given, Sequence) else given
     found = [ALSO.get(str(name), str(name)) for name in names]
@@ -138,7 +150,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
 
 
 class SequenceArrays(NamedTuple):
-    """Arrays of one sequence, by their names in `NAMES`."""
+    """Arrays of one sequence, in all layers and heads, by their names in `NAMES`."""
 
     number: int  # of the sequence in its file, for messages
     labels: Mapping[str, str]  # names of arrays for messages
@@ -146,7 +158,7 @@ class SequenceArrays(NamedTuple):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes that all sequences of a model have in common."""
+        """Numbers of layers, heads and key heads, and d_k; equal in all sequences."""
         q, k = (self.layers[name] for name in "qk")
         sizes = len(q), len(q[0]), len(k[0]), q[0].shape[-1]
         return dict(zip(("layer", "head", "head of k", "d"), sizes, strict=True))
@@ -159,13 +171,13 @@ def make_sequences(
     *,
     causal: bool = False,
 ) -> list[SequenceArrays]:
-    """Return the sequences of arrays whose axes are named.
+    """Return the arrays of each sequence, from arrays whose axes are named.
 
     Parameters
     ----------
     arrays : mapping
-        By their names in `NAMES`.  Of values and outputs, one without the other is left
-        out.
+        By their names in `NAMES`.  If only one of values and outputs is there, it is
+        left out.
     axes : sequence of str or None
         Names of the axes; None for all of `AXES`.
     labels : mapping, optional
@@ -208,7 +220,7 @@ def make_sequences(
 
 
 class Head(NamedTuple):
-    """A head: numbers of its layer and, within the layer, of the head."""
+    """A head: the number of its layer, and its own number within the layer."""
 
     layer: int
     head: int
@@ -219,13 +231,13 @@ Track = Callable[[Sequence[Head], str], Iterable[Head]]
 
 
 def untracked(heads: Sequence[Head], _: str) -> Iterable[Head]:
-    """Return the heads, and show no progress."""
+    """Return the heads as they are: a `Track` that shows no progress."""
     return heads
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Attention rows of one sequence of a head."""
+    """Attention rows of one head in one sequence."""
 
     queries: Array  # shape (n_rows, d_k)
     keys: Array  # shape (n_keys, d_k)
@@ -249,27 +261,27 @@ class Rows:
 
     @property
     def outputs(self) -> Array:
-        """Means of the values by the weights, shape (n_rows, d_v)."""
+        """Outputs, the weighted means of the values, shape (n_rows, d_v)."""
         return self.made["outputs"]
 
     @property
     def added(self) -> Array | None:
-        """What was added to scores, shape (n_rows, n_keys); None if it is not known."""
+        """Mask and bias added to scores, shape (n_rows, n_keys); None if not known."""
         return self.made.get(ADDED)
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        """Position of each key minus that of the query, shape (n_rows, n_keys)."""
+        """Position of the key minus position of the query, shape (n_rows, n_keys)."""
         found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
         return found
 
     @cached_property
     def distances(self) -> Array:
-        """Distance of each key and the query, shape (n_rows, n_keys)."""
+        """Absolute distance of key and query, shape (n_rows, n_keys)."""
         return np.abs(self.offsets).astype(float)
 
     def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
-        """Return the chosen rows, with all keys."""
+        """Return the rows that an index or a mask chooses, with all keys."""
         made = {n: a if n == "v" else a[chosen] for n, a in self.made.items()}
         return replace(
             self,
@@ -292,12 +304,12 @@ class Model:
 
     @property
     def head_labels(self) -> tuple[int, ...]:
-        """Numbers of the heads of queries of each layer."""
+        """Numbers of the query heads of each layer."""
         return tuple(self.key_heads)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Return d_k, number of heads, and number of heads of keys."""
+        """(d_k, number of query heads, number of key heads)."""
         return self.d_k, len(self.key_heads), len(set(self.key_heads.values()))
 
     def heads(self) -> list[Head]:
@@ -314,9 +326,10 @@ class Model:
         return {name: self._find(name, head, sequence) for name in names}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
-        """Return queries, keys and values, shape (head, token, d), that were recorded.
+        """Return queries, keys and values by name, each of shape (head, token, d).
 
-        Keys and values have the heads of keys.
+        Only those that were recorded.  Keys and values have the heads of keys, which
+        may be fewer.
         """
         first_of = {shared: head for head, shared in self.key_heads.items()}
         return {
@@ -333,7 +346,7 @@ class Model:
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
         """Return at most ``n_rows`` rows of one sequence of a head, with all keys.
 
-        Rows stand at even distances, and the last one is among them.
+        The rows are evenly spaced, and the last one is among them.
         """
         n_tokens = len(self._find("q", head, sequence))
         step = -(-n_tokens // n_rows)
@@ -357,19 +370,22 @@ class Model:
         return Rows(queries, keys, scores, places, shift, made)
 
     def _find(self, name: str, head: Head, sequence: int) -> NDArray[Any]:
-        """Return an array of one sequence of a head, in its own format."""
+        """Return the array ``name`` of one sequence of a head, in its number format."""
         layer = self.sequences[sequence].layers[name][self.layers.index(head.layer)]
         held: NDArray[Any] = layer[self._index(name, head)]
         return held
 
     def _index(self, name: str, head: Head) -> int:
-        """Return the index of a head in an array, which may have those of keys."""
+        """Return the index of a head in the array ``name``.
+
+        Arrays such as keys may have fewer heads, each for several query heads.
+        """
         return self.key_heads[head.head] if name in OF_KEY_HEADS else head.head
 
     def _read(
         self, name: str, head: Head, sequence: int, tokens: slice = ALL_TOKENS
     ) -> Array:
-        """Return some tokens of an array as float64; they must be finite."""
+        """Return tokens of an array as float64; raise an error if any is not finite."""
         one = self.sequences[sequence]
         place = {"layer": head.layer, "head": self._index(name, head)}
         held = self._find(name, head, sequence)
@@ -379,7 +395,7 @@ class Model:
 
     @property
     def source(self) -> str | None:
-        """The key of `EVIDENCE` whose arrays are there; None for none."""
+        """What shows the scale: ``weights``, ``outputs``, or None without both."""
         given = self.sequences[0].layers
         for name, needed in EVIDENCE.items():
             if all(one in given for one in needed):
@@ -400,10 +416,10 @@ def read_finite(
     tokens: slice = ALL_TOKENS,
     last: str = "d",
 ) -> Array:
-    """Return some tokens of an array, with the axes (token, last), as float64.
+    """Return some tokens of an array as float64; raise an error if they are not finite.
 
-    ``name`` and ``place``, numbers by axis, are for the error of an entry that is not
-    finite.
+    The result has the axes (token, ``last``).  ``name`` and ``place``, the layer, head
+    and so on by name, are for the message of the error.
     """
     block = np.array(array[tokens], dtype=np.float64, order="C")
     if not np.isfinite(block).all():
@@ -417,7 +433,7 @@ def read_finite(
 
 
 def require_weights(weights: Iterable[Array], layer: int, head: int) -> None:
-    """Raise an `InputError` if attention weights of a head are less than 0."""
+    """Raise an `InputError` if any attention weight of a head is less than 0."""
     if (least := min(float(one.min()) for one in weights)) < 0.0:
         raise InputError(
             f"weights must be at least 0, got {least:g} in layer {layer}, head {head}"
@@ -430,10 +446,10 @@ def open_arrays(
     *,
     causal: bool = False,
 ) -> Model:
-    """Make a model of arrays in memory, by their names in `NAMES`.
+    """Return a model of arrays in memory, given by their names in `NAMES`.
 
-    Their axes are by default all of `AXES`; ``weights`` and ``added`` have keys last,
-    in place of ``d``.
+    By default they have all of `AXES`; ``weights`` and ``added`` have keys last, in
+    place of ``d``.
     """
     if missing := [name for name in "qk" if arrays.get(name) is None]:
         raise InputError(f"{missing[0]} must be an array, got None")
@@ -449,9 +465,9 @@ def make_model(
     layers: Sequence[int] | None = None,
     causal: bool = False,
 ) -> Model:
-    """Make a model of sequences, which must have the same arrays and sizes.
+    """Return a model of sequences, which must have the same arrays and sizes.
 
-    ``layers`` are numbers of the layers, by default from 0 on.
+    ``layers`` are the numbers of the layers, by default from 0 on.
     """
     sizes = sequences[0].sizes
     first, *others = [f"{', '.join(one.layers)}: {one.sizes}" for one in sequences]
@@ -477,7 +493,10 @@ def _require_fit(
     *,
     causal: bool,
 ) -> None:
-    """Refuse arrays, with all axes, whose sizes do not fit each other."""
+    """Raise an `InputError` if sizes of arrays do not fit each other.
+
+    The arrays have all axes; ``labels`` are their names in messages.
+    """
     sizes = {
         name: dict(
             zip(axes_of(KEY if name in OF_KEYS else "d"), array.shape, strict=True)

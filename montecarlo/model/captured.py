@@ -59,7 +59,7 @@ class Call(NamedTuple):
     passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
-        """Return the call with the last ``n_rows`` queries of each sequence alone.
+        """Return the call with only the last ``n_rows`` queries of each sequence.
 
         All keys stay.
         """
@@ -76,9 +76,9 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What all layers of one `Model` must have in common, as a tuple.
+        """What must be equal in all layers of one `Model`.
 
-        Its elements are number of heads, number of heads of keys, d_k, names of arrays:
+        (number of query heads, number of key heads, d_k, names of arrays), such as
         ``(8, 2, 64, "q", "k", "weights")``.
         """
         (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
@@ -94,8 +94,8 @@ class Captured:
     Attributes
     ----------
     rows : int or None
-        Number of queries that are kept of each sequence, the last ones; None for all.
-        All keys are kept.  Where all queries take more than 256 MB it becomes 64.
+        How many queries of each sequence are kept, from its end; None for all.  All
+        keys are kept.  If all queries take more than 256 MB, it becomes 64.
     sequences : int
         Largest number of sequences that are kept.
     config : dict or None
@@ -113,16 +113,16 @@ class Captured:
     _bytes: int = 0  # of all arrays, except those that were added to scores
 
     def begin(self) -> None:
-        """Begin another pass of the model: the next call is that of layer 0."""
+        """Begin a new pass of the model: the next call is that of layer 0."""
         self._is_open = False
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Record a call as the next layer of this pass, with its options ``passed``.
 
-        If ``rows`` is None and all recorded arrays (without those added to scores)
-        exceed `MOST_BYTES`, ``rows`` becomes `ROWS`, and all calls so far are cut to
+        If ``rows`` is None and the recorded arrays exceed `MOST_BYTES`, without those
+        that were added to scores, ``rows`` becomes `ROWS`: all calls so far are cut to
         that many last queries of each sequence.  A call in which every sequence has a
-        single key is counted as a layer, but not kept.
+        single key counts as a layer, but is not kept.
         """
         if not self._is_open:
             self._passes.append([])
@@ -138,17 +138,17 @@ class Captured:
             self.rows, self._passes = ROWS, self._last_rows(ROWS)
 
     def last_rows(self, rows: int) -> "Captured":
-        """Return the same with the last rows of each sequence alone."""
+        """Return a copy with only the last ``rows`` queries of each sequence."""
         return replace(self, rows=rows, _passes=self._last_rows(rows))
 
     def _last_rows(self, rows: int) -> list[list[Call | None]]:
-        """Return the passes with the last rows of each sequence alone."""
+        """Return the calls of each pass, cut to the last queries of each sequence."""
         return [[one and one.last_rows(rows) for one in each] for each in self._passes]
 
     def room(self) -> int:
-        """Return how many sequences of this pass are recorded: 0 or more.
+        """Return how many sequences of this pass are still to be recorded: 0 or more.
 
-        It is ``sequences`` less those of earlier passes.
+        It is ``sequences`` minus the number of those from earlier passes.
         """
         earlier = self._passes[:-1] if self._is_open else self._passes
         first_calls = (call for calls in earlier for call in calls[:1] if call)
@@ -157,11 +157,11 @@ class Captured:
 
     @property
     def _layers(self) -> list[list[Call]]:
-        """For each layer a list of its calls, one call for each pass.
+        """The calls of each layer: for each layer a list with one call for each pass.
 
         Passes with the same number of calls are further sequences of the same layers.
-        Passes with another number have layers of their own, as where generate() runs an
-        encoder once and a decoder several times.
+        Passes with another number of calls have layers of their own, such as if
+        generate() runs an encoder once and a decoder several times.
         """
         parts: dict[int, list[list[Call | None]]] = {}
         for calls in self._passes:
@@ -175,7 +175,7 @@ class Captured:
 
     @property
     def _options(self) -> list[Mapping[str, Any]]:
-        """Options of the first call of each layer, in a list.
+        """Options of the first call of each layer.
 
         Such as ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
         """
@@ -191,17 +191,19 @@ class Captured:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """Operations that may be attention and could not be recorded, with reasons.
+        """Operations that may be attention and were not recorded, with the reasons.
 
-        One text for each, such as ``_softmax of a nested tensor``; empty if none.
+        One text for each, such as ``_softmax of a nested tensor``.  Empty if there are
+        none.
         """
         return tuple(self._missed)
 
     @property
     def rows_kept(self) -> str:
-        """Which rows are kept of a sequence, as text: ``the last 64 rows of 512``.
+        """Words for the rows that are kept of a sequence: ``the last 64 rows of 512``.
 
-        Of the sequence with the most rows dropped; empty if all rows are kept.
+        They describe the sequence of which most rows were dropped.  An empty string if
+        all rows are kept.
         """
         counts = [
             (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
@@ -213,11 +215,11 @@ class Captured:
 
     @property
     def passed(self) -> "pd.DataFrame":
-        """Options of the first call of each layer, a row per layer.
+        """A table of the options of the first call of each layer, a row per layer.
 
         Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
-        ``transformers`` or ``written out``; ``scale``, None where it was not given; and
-        ``cap``, which flex attention does not tell.
+        ``transformers`` or ``written out``; ``scale``, None if it was not given; and
+        ``cap``, which is not known for flex attention.
         """
         import pandas as pd
 
@@ -227,10 +229,10 @@ class Captured:
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """For each layer, the class name of the module whose call was its first.
+        """For each layer, the module whose call was its first, with its configuration.
 
-        With the module's configuration.  For an unknown module, an empty name and the
-        configuration of the model.
+        If the module is not known, its name is empty, and the configuration is the
+        model's.
         """
         return tuple(
             one.get("caller")
@@ -240,9 +242,9 @@ class Captured:
 
     @property
     def caps(self) -> dict[int, float | None]:
-        """Number of each layer -> its cap of scores; None for no cap.
+        """The cap of scores of each layer, by its number; None for no cap.
 
-        Such as ``{0: 50.0, 1: None}``.  Layers whose cap is not known are missing.
+        Such as ``{0: 50.0, 1: None}``.  A layer whose cap is not known is missing.
         """
         known = {"torch", "transformers", "written out"}
         return {
@@ -250,9 +252,9 @@ class Captured:
         }
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
-        """Return the arrays as models, one `Model` for each group of layers alike.
+        """Return the recorded arrays as models, one for each group of similar layers.
 
-        Layers are alike if their sizes, arrays and numbers of sequences are the same.
+        Layers are similar if their sizes, arrays and numbers of sequences are the same.
 
         Parameters
         ----------
@@ -269,7 +271,7 @@ class Captured:
     def _layers_by_kind(
         self, layers: Sequence[int] | None
     ) -> dict[tuple[object, ...], list[int]]:
-        """Return the numbers of layers, in groups of those that can be one `Model`.
+        """Return the numbers of layers in groups that can be one `Model`, by a key.
 
         The key of a group is `Call.kind` and the number of sequences of each call:
         ``{(8, 2, 64, "q", "k", "weights", 4): [0, 1]}``.
@@ -277,8 +279,9 @@ class Captured:
         Raises
         ------
         InputError
-            If nothing was recorded, or attention surely was missed and no ``layers``
-            are named; if a number is none of a layer, or a layer differs by pass.
+            If nothing was recorded; if attention surely was missed and no ``layers``
+            are named; if a number is not that of a layer; or if a layer differs by
+            pass.
         """
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
@@ -310,9 +313,9 @@ class Captured:
         return groups
 
     def _model_of(self, layers: Sequence[int]) -> Model:
-        """Return the `Model` of layers that are alike, given by their numbers.
+        """Return the `Model` of similar layers, given by their numbers.
 
-        The sequences of a layer's calls follow one another.
+        The sequences of all calls of a layer follow one another.
         """
         calls = [self._layers[layer] for layer in layers]
         names = {name: name for name in calls[0][0].arrays}
@@ -364,13 +367,13 @@ class Captured:
         path : str or Path
             Ends in ``.npz``, or has no suffix and gets this one.
         layers : sequence of int, optional
-            Numbers of layers, which count from 0 in the file; by default all.
+            Numbers of layers; by default all.  In the file they are counted from 0.
 
         Raises
         ------
         InputError
-            If layers or sequences differ in a size: name layers that do not.  Also if
-            the path has another suffix.
+            If layers or sequences differ in a size: then name layers that do not.  Also
+            if the path has another suffix.
         """
         if Path(path).suffix not in {"", ".npz"}:
             raise InputError(f"path must end in .npz, got {str(path)!r}")
@@ -398,11 +401,11 @@ def capture(
     Parameters
     ----------
     model : torch.nn.Module, optional
-        Each call of it is a pass over further sequences; without it, all calls of
+        Each call of it is a pass over further sequences.  Without it, all calls of
         attention are layers of one pass.
     rows : int, optional
-        Number of queries that are kept of each sequence, the last ones, 2 or more; by
-        default all where they take at most 256 MB, else 64.
+        How many queries of each sequence are kept, from its end: 2 or more.  By default
+        all if they take at most 256 MB, else 64.
     sequences : int
         Largest number of sequences that are kept.
 
@@ -418,10 +421,10 @@ def capture(
     scale is asked for.  Compiled code is not seen; transformers is, if it was imported
     before.
 
-    The model computes what it computes without, except that torch does not use its
-    fused layers (``torch.backends.mha``), and rounds singular values otherwise under
-    any mode.  In the block ``torch.jit.trace`` fails, and a copy of the model is
-    recorded as the model is.
+    The model computes the same as without recording, with two exceptions: torch does
+    not use its fused layers (``torch.backends.mha``), and rounds singular values
+    otherwise under any mode.  In the block ``torch.jit.trace`` fails, and a copy of the
+    model is recorded as the model is.
 
     Raises
     ------
@@ -435,10 +438,7 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Add a call to ``captured``, and keep as many rows as it does from now on.
-
-        ``receiver.rows`` becomes ``captured.rows``.
-        """
+        """Add a call to ``captured``, and update how many rows of others are kept."""
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

@@ -106,10 +106,11 @@ def explain(
     Returns
     -------
     tuple of Cause
-        The first cause that explains `ALL`, or at least `HALF` and all but rounding;
-        with it the one beside it, if any.  Else those, not free, that explain as much
-        as the best, to 0.01; empty if that is less than `EXPLAINS`.  Their arrays
-        ``made`` are empty.
+        The first cause that explains `ALL` of the difference, or that explains `HALF`
+        and leaves no more than rounding.  With it the cause ``beside`` it, if it has
+        one.  If there is no such cause, those that explain most, up to 0.01 less than
+        the best, but none with ``is_free``.  Empty if the best explains less than
+        `EXPLAINS`.  In the result, the arrays ``made`` are empty.
     """
     difference, judged = _norm(array - before), list[Cause]()
     for one in causes:
@@ -130,7 +131,7 @@ def explain(
 
 
 def roundings_of(n: int) -> float:
-    """Return the bound of the root mean square error of n numbers, in roundings.
+    """Return a bound of the root mean square of n rounding errors, in roundings.
 
     Squares of uniform errors have lighter tails than those of normal ones, whose sum is
     bounded by Laurent and Massart (2000, lemma 1).
@@ -148,10 +149,11 @@ def _norm(array: Array) -> float:
 
 
 def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
-    """Return in words how a factor goes with the position: where it steps, or a list.
+    """Return in words how a factor depends on the position: ``2 from position 0, ...``.
 
-    ``factors`` and ``positions`` have the shape (n_positions,).  Of more steps than
-    `MOST_STEPS`, some are listed: ``2 at position 0, 3 at position 8``.
+    ``factors`` and ``positions`` have the shape (n_positions,).  A position is listed
+    where the factor changes.  Of more than `MOST_STEPS` changes some are listed:
+    ``2 at position 0, 3 at position 8``.
     """
     steps, joint = [0], "from"
     for n, factor in enumerate(factors):
@@ -167,7 +169,7 @@ def _say_steps(
 ) -> str:
     """Return values at some positions in words: ``2 from position 0, 3 from ...``.
 
-    ``steps`` are the indices of the positions, and ``joint`` stands before each.
+    ``steps`` are the indices of these positions.  ``joint`` is the word before each.
     """
     return ", ".join(
         f"{values[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps
@@ -184,7 +186,8 @@ def explain_factor(
 ) -> tuple[Cause, ...]:
     """Return the cause that an array is a multiple of the reference's; () if it is not.
 
-    The factor is one number, or one for each row.  ``rounding`` is relative.
+    The factor is one number for all rows, or one for each row.  ``rounding`` is the
+    relative rounding error, and ``name`` is that of the array.
     """
     factor, told = best_factor(port, reference), "multiplies {name} by {port:.4g}"
     cause = Cause(name, told, factor * reference, 1, factor.item(), 1.0, is_free=True)
@@ -197,10 +200,10 @@ def explain_factor(
 def best_factor(
     port: Array, reference: Array, axis: int | tuple[int, ...] | None = None
 ) -> Array:
-    """Return the factor along axes by which a reference is nearest to a port.
+    """Return the factor f for which f * ``reference`` is nearest to ``port``.
 
-    It is a least-squares fit over ``axis``, by default over all axes.  These have the
-    length 1 in the result.
+    A least-squares fit over ``axis``, by default over all axes.  In the result these
+    axes have the length 1.
     """
     square = np.square(reference).sum(axis=axis, keepdims=True)
     found = (port * reference).sum(axis=axis, keepdims=True)
@@ -208,7 +211,10 @@ def best_factor(
 
 
 def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
-    """Yield multiples of the reference: one factor, by head, and by position."""
+    """Yield causes by which the port is a multiple of the reference.
+
+    The factor is one number, then one for each head, then one for each position.
+    """
     factor = best_factor(port, reference)
     told = "multiplies {name} by {port:.4g}"
     yield Cause("", told, factor * reference, 1, factor.item())
@@ -226,8 +232,8 @@ def _few_tokens(
 ) -> tuple[list[Array], Array]:
     """Return some tokens of the two heads that differ most, and their positions.
 
-    ([port, reference], positions): at most `ROTARY_TOKENS` tokens at even distances,
-    shapes (n_heads, n_tokens, d) and (n_tokens,).
+    The result is ([port, reference], positions), shapes (n_heads, n_tokens, d) and
+    (n_tokens,), with at most `ROTARY_TOKENS` evenly spaced tokens.
     """
     few = slice(None, None, -(-len(positions) // ROTARY_TOKENS))
     heads = np.argsort(np.square(port - reference).sum(axis=(1, 2)))[-2:]
@@ -235,7 +241,11 @@ def _few_tokens(
 
 
 def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
-    """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
+    """Yield causes before rotary embeddings: another gain or bias, a norm of one side.
+
+    Both sides are rotated back by the public rotary embedding after which such a cause
+    fits best.
+    """
     few, at = _few_tokens(port, reference, positions)
     ways = [Rotary(), *public_rotations(port.shape[2])]
     ours, theirs = (np.stack([way.turn(x, at, -1) for way in ways]) for x in few)
@@ -250,7 +260,7 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
 
 def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
-    """Yield a gain, a bias, and a norm of one side, of vectors before the rotation."""
+    """Yield the causes of `_norms` for vectors of both sides that were rotated back."""
     gain = best_factor(ours, theirs, 1)
     told = "multiplies entries of {name} as a norm's gain does, by a factor, "
     yield Cause("", told + say_ends(gain), gain * theirs, gain.size)
@@ -279,10 +289,10 @@ def _clamped(ours: Array, theirs: Array) -> tuple[Array, Array]:
 
 
 def _fit_norm(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
-    """Return the factor of each token, and the gain of each entry, of the port by head.
+    """Return factors of tokens and gains of entries: port ≈ factor * gain * reference.
 
-    The port is nearly their product with the reference.  Shapes (..., token, 1) and
-    (..., 1, d).
+    They are fitted in each head, in ``steps`` steps.  Shapes (..., token, 1) and (...,
+    1, d).
     """
     factor = np.ones((*port.shape[:-1], 1))
     for _ in range(steps):
@@ -292,11 +302,15 @@ def _fit_norm(port: Array, reference: Array, steps: int) -> tuple[Array, Array]:
 
 
 def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
-    """Return which side normalises, over what, or that only eps differs.
+    """Return in words which side normalises, over what, or that only eps differs.
 
+    ``factor`` and ``gain`` are from `_fit_norm`.
+
+    Notes
+    -----
     Let u_h be the vector of head h of H before a norm, and f_h the factor where the
-    port normalises each head and the reference all together.  Then f_h^-2 = H |u_h|^2
-    / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
+    port normalises each head and the reference all together.  Then f_h^-2 = H |u_h|^2 /
+    sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
     """
     ways = "of each head", "over all heads"
     if np.ptp(gain, axis=2).max() < EVEN * np.abs(gain).max():
@@ -322,7 +336,7 @@ def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
 
 
 def _orders(port: Array, reference: Array, _: Array) -> Iterator[Cause]:
-    """Yield swapped axes."""
+    """Yield causes by which heads and tokens are swapped."""
     heads, tokens, d = port.shape
     if heads > 1:
         told = "swaps heads and tokens of {name}: reshaped without a transpose"
@@ -331,7 +345,7 @@ def _orders(port: Array, reference: Array, _: Array) -> Iterator[Cause]:
 
 
 class Rotary(NamedTuple):
-    """Rotary embeddings: pairs of entries turned by the position times a frequency."""
+    """A rotary embedding: pairs of entries, rotated by position times frequency."""
 
     base: float = math.inf  # of the frequencies; infinite where nothing is rotated
     width: int = 2  # entries that are rotated, the first ones
@@ -340,7 +354,7 @@ class Rotary(NamedTuple):
     over: int = 2  # the frequency of pair i is base^(-2i / over); mostly the width
 
     def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
-        """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
+        """Return vectors (head, token, d) rotated; with ``sign`` -1 rotated back."""
         if math.isinf(self.base):
             return x
         turn = np.exp(1j * sign * positions[:, None] * self.frequencies)
@@ -354,7 +368,7 @@ class Rotary(NamedTuple):
 
     @property
     def entries(self) -> tuple[slice, slice]:
-        """The first and the second entries of all pairs, as slices of a vector."""
+        """(first entries of all pairs, their second entries), as slices of a vector."""
         if self.pairs == "halves":
             return slice(self.width // 2), slice(self.width // 2, self.width)
         return slice(0, self.width, 2), slice(1, self.width, 2)
@@ -362,23 +376,27 @@ class Rotary(NamedTuple):
     def complex_pairs(self, x: Array) -> NDArray[np.complex128]:
         """Return the pairs of entries of vectors (head, token, d) as complex numbers.
 
-        They are not turned.  Shape (head, token, width/2): the first entry of a pair is
-        the real part, and entries from ``width`` on are left out.
+        The first entry of a pair is the real part.  Nothing is rotated.  Entries from
+        ``width`` on are left out.  Shape (head, token, width/2).
         """
         first, second = self.entries
         return np.asarray(x[..., first] + 1j * x[..., second])
 
     def with_pairs(self, x: Array, pairs: NDArray[np.complex128]) -> Array:
-        """Return vectors (head, token, d) with other numbers in the place of pairs."""
+        """Return a copy of vectors (head, token, d) with other complex ``pairs``.
+
+        The pairs are as from `complex_pairs`; entries from ``width`` on stay.
+        """
         made, (first, second) = x.copy(), self.entries
         made[..., first], made[..., second] = pairs.real, pairs.imag
         return made
 
     def say(self, other: "Rotary", d: int, side: str) -> str:
-        """Return in words what of it is not as in another; ``forwards`` if nothing.
+        """Return in words how this embedding differs from another one.
 
-        ``d`` is the number of entries of a vector.  The base is left as a field that is
-        filled in later, such as ``{port:.6g}``: ``side`` is its name.
+        ``forwards`` if it does not.  ``d`` is the number of entries of a vector.  In
+        the place of the base stands a field to be filled in later: ``{port:.6g}`` if
+        ``side`` is ``port``.
         """
         if math.isinf(self.base):
             return "not at all"
@@ -395,7 +413,7 @@ class Rotary(NamedTuple):
 
 
 def public_rotations(d: int) -> list[Rotary]:
-    """Return the rotary embeddings of public models, for d entries."""
+    """Return the rotary embeddings that public models use, for vectors of d entries."""
     widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
     return [
         Rotary(base, width, pairs, 1, over)
@@ -406,10 +424,11 @@ def public_rotations(d: int) -> list[Rotary]:
 
 
 def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
-    """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
+    """Yield the cause that port and reference use different rotary embeddings, if any.
 
-    They are those of public models.  As rotations keep lengths, the best pair of
-    embeddings has the largest product of unrotated vectors.
+    Each side is rotated back by every embedding of public models.  The best pair of
+    embeddings leaves the most similar vectors: as rotations keep lengths, the pair with
+    the largest inner product.  Nothing is yielded if lengths of vectors differ.
     """
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
@@ -431,16 +450,20 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
 
 def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
-    """Return how usual it is that a port and its reference rotate in these two ways.
+    """Return a sort key of two rotary embeddings, larger for a more usual pair.
 
-    The larger tuple is the more usual.
+    ``both`` are those of port and reference.
     """
     usual = sum(one.over == one.width for one in both)
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
 
 
 def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
-    """Yield other positions, rotations by any angle, and before a norm's gain."""
+    """Yield causes by which vectors are rotated otherwise.
+
+    These are other positions, rotations by any angles, and a rotation before the gain
+    of a norm.
+    """
     heads, tokens, d = port.shape
     turns = dict[tuple[str, int], NDArray[np.complex128]]()
     for way in public_rotations(d):
@@ -475,10 +498,11 @@ def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Caus
 
 
 def _say_positions(farther: Array, positions: Array) -> str:
-    """Return in words how far on positions of a port are.
+    """Return in words by how much the positions of a port are shifted.
 
-    By the same for all, in proportion to the position, or by token.  ``farther`` is
-    how far, and ``positions`` are the reference's, both of shape (n_tokens,).
+    That is by the same number for all, in proportion to the position, or by token.
+    ``farther`` are the shifts, and ``positions`` the reference's positions, both of
+    shape (n_tokens,).
     """
     if np.ptp(farther) < ALIKE:
         return f"turns {{name}} as of positions {farther[0]:.3g} farther on"
@@ -506,9 +530,19 @@ def explain_vectors(
 ) -> tuple[Cause, ...]:
     """Return the causes by which queries, keys or values (head, token, d) differ.
 
-    As `explain`: one cause, several that explain as much, or () if none does.  Causes
-    that fit more than half as many numbers as there are do not count.  ``rounding`` is
-    relative to the norm; positions of tokens count from ``first``.
+    As from `explain`: one cause, or several that explain equally much, or () if none
+    does.  Causes whose fitted numbers are more than half as many as the port's are not
+    tried.
+
+    Parameters
+    ----------
+    name : str
+        ``q``, ``k`` or ``v``.
+    port, reference : ndarray
+    rounding : float
+        Rounding error, relative to the norm.
+    first : int
+        Position of the first token.
     """
     positions = np.arange(first, first + port.shape[1], dtype=float)
     tried = (one for way in VECTOR_CAUSES for one in way(port, reference, positions))
@@ -521,7 +555,7 @@ def explain_vectors(
 
 
 class LogitRule(NamedTuple):
-    """The rule by which a head computes logits from scores."""
+    """The rule by which a head computes logits from scores: a scale, a cap or so."""
 
     form: str  # a key of `FORMS` in fits, or ``offset``, ``key``, ``pair``
     scale: float
@@ -530,7 +564,10 @@ class LogitRule(NamedTuple):
     is_fit: bool = True  # False for the scale of a fit that does not hold
 
     def logits(self, scores: Array) -> Array:
-        """Return the logits of scores without a bias, of the same shape."""
+        """Return the logits of scores by the scale and the cap, without a bias.
+
+        They have the shape of the scores.
+        """
         scaled = self.scale * scores
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
@@ -550,7 +587,7 @@ class LogitRule(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadSide:
-    """A head of one side: rows of a sequence, and the rule of its weights."""
+    """A head of the port or of the reference: rows of a sequence, and their rule."""
 
     rows: Rows
     rounding: float  # rounding error of its numbers, relative
@@ -561,7 +598,8 @@ class HeadSide:
     def allowed(self, scale: float, drift: float = 0.0) -> float:
         """Return the relative error of weights and outputs by rounding of scores.
 
-        ``drift`` is the relative error of queries and keys.
+        ``scale`` is the factor of scores, and ``drift`` the relative error of queries
+        and keys.
         """
         scores = self.rows.scores
         weights = self.rows.made.get("weights")
@@ -577,7 +615,7 @@ class HeadSide:
 
     @cached_property
     def rule(self) -> LogitRule | None:
-        """The rule by which weights or outputs are computed; None where none fits."""
+        """The rule that makes the weights or outputs; None if none fits."""
         n_rows, n_keys = self.rows.scores.shape
         is_captured = "weights" in self.rows.made
         most = FIT_ROWS if is_captured else max(FEWEST_ROWS, FIT_PAIRS // n_keys)
@@ -591,7 +629,11 @@ class HeadSide:
         return next((one for one in self._tried(few) if self._is_made(few, one)), None)
 
     def _tried(self, rows: Rows) -> Iterator[LogitRule]:
-        """Yield rules that may make outputs: the passed one, a plain one, any form."""
+        """Yield rules that may make the outputs of ``rows``, the most likely first.
+
+        First the scale that was passed, then the fit of a scale alone, then of any
+        form.
+        """
         if self.passed is not None and rows.added is not None:
             yield LogitRule("plain", self.passed)
         for forms in (["plain"], list(fits.FORMS)):
@@ -607,17 +649,20 @@ class HeadSide:
 
     @property
     def likely_scale(self) -> float:
-        """A scale to judge rounding by where no rule is known: fitted, or 1/√d_k."""
+        """A scale to judge rounding by if no rule is known.
+
+        The scale that is fitted to outputs, or 1/√d_k if that is larger.
+        """
         found = fits.fit_outputs([self.rows], ["plain"])
         default = 1.0 / math.sqrt(self.d_k)
         return max(default, abs(found[0].scale)) if found else default
 
     @property
     def is_sure(self) -> bool:
-        """Whether weights were captured, or their rule is known.
+        """Whether weights were captured, or the rule that makes them is known for sure.
 
-        A rule is known if it was passed, or reproduces outputs in float32 or more: in
-        fewer bits a scale alone may reproduce the outputs of a cap.
+        It is if it was passed, or if it reproduces outputs in float32 or more.  In
+        fewer bits a scale without a cap may reproduce the outputs of a cap.
         """
         if "weights" in self.rows.made or self.rule is None:
             return "weights" in self.rows.made
@@ -625,9 +670,9 @@ class HeadSide:
 
     @cached_property
     def weights(self) -> Array | None:
-        """Attention weights: captured, or computed by the rule of the outputs.
+        """Attention weights, captured or computed by `rule`; None without both.
 
-        Shape (n_rows, n_keys); None if they are not captured and no rule is known.
+        Shape (n_rows, n_keys).
         """
         if "weights" in self.rows.made:
             return self.rows.weights
@@ -651,7 +696,7 @@ def _logs(weights: Array) -> Array:
 
 
 def _centred(values: Array, weights: Array) -> Array:
-    """Return values minus their weighted mean over each row; 0 at weights of 0."""
+    """Return values minus their weighted mean over each row; 0 where a weight is 0."""
     counted = np.where(weights > 0.0, values, 0.0)
     total = np.maximum(weights.sum(axis=1, keepdims=True), TINY)
     mean = (weights * counted).sum(axis=1, keepdims=True) / total
@@ -659,9 +704,10 @@ def _centred(values: Array, weights: Array) -> Array:
 
 
 def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array:
-    """Return the weighted slope of y on x within rows: a common one, or by row.
+    """Return the weighted regression slope of y on x, with an intercept for each row.
 
-    A number; with ``axis`` 1 an array, shape (n_rows, 1).  NaN where x does not vary.
+    By default one number for all rows.  With ``axis`` 1 one for each row, shape
+    (n_rows, 1).  NaN where x does not vary.
     """
     counted = np.where(np.isfinite(y), weights, 0.0)
     x, y = _centred(x, counted), _centred(y, counted)
@@ -672,7 +718,7 @@ def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array
 
 
 def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
-    """Return softmax over keys times a total; 0 in rows without a key."""
+    """Return softmax over keys, times ``total``; 0 in rows that see no key."""
     largest = logits.max(axis=1, keepdims=True)
     e = np.exp(logits - np.where(np.isfinite(largest), largest, 0.0))
     return np.asarray(e * total / np.maximum(e.sum(axis=1, keepdims=True), TINY))
@@ -680,7 +726,7 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
 
 @dataclass(frozen=True)
 class HeadPair:
-    """A head of both sides, of the same tokens."""
+    """The same head of port and reference, for the same tokens."""
 
     port: HeadSide
     reference: HeadSide
@@ -691,22 +737,28 @@ class HeadPair:
 
     @cached_property
     def rule(self) -> LogitRule:
-        """The rule of the reference; where it is not known, the scale 1/√d_k alone."""
+        """The rule of the reference; if that is not known, the scale 1/√d_k alone."""
         usual = LogitRule("plain", self.reference.d_k**-0.5, is_fit=False)
         return self.reference.rule or usual
 
     def allowed_by(self, scale: float, drift: float = 0.0) -> float:
-        """Return the relative rounding error, of the side where it is larger."""
+        """Return the relative error by rounding of scores: the larger of both sides.
+
+        Arguments are those of `HeadSide.allowed`.
+        """
         return max(one.allowed(scale, drift) for one in (self.port, self.reference))
 
     @property
     def rounding(self) -> float:
-        """Rounding error of the narrower format of both sides, relative."""
+        """Relative rounding error of the number format of the less precise side."""
         return max(self.port.rounding, self.reference.rounding)
 
     @cached_property
     def score_factor(self) -> float:
-        """The factor of the port's scores to the reference's; NaN if there is none."""
+        """The factor f for which the port's scores are f times the reference's.
+
+        NaN if there is none.
+        """
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
         factor = best_factor(ours, theirs).item()
         allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
@@ -716,8 +768,8 @@ class HeadPair:
     def scores(self) -> Array:
         """The port's scores, shape (n_rows, n_keys).
 
-        With another d_k than the reference's they are divided by `score_factor`, if
-        there is one.
+        If port and reference differ in d_k, they are divided by `score_factor`, if
+        there is such a factor.
         """
         scores = self.port.rows.scores
         if self.port.d_k != self.reference.d_k and math.isfinite(self.score_factor):
@@ -726,17 +778,23 @@ class HeadPair:
 
     @property
     def ours(self) -> Array:
-        """Weights of the port, shape (n_rows, n_keys); they must be known."""
+        """Weights of the port, shape (n_rows, n_keys).
+
+        They must be known.
+        """
         return np.asarray(self.port.weights)
 
     @property
     def theirs(self) -> Array:
-        """Weights of the reference, shape (n_rows, n_keys); they must be known."""
+        """Weights of the reference, shape (n_rows, n_keys).
+
+        They must be known.
+        """
         return np.asarray(self.reference.weights)
 
     @cached_property
     def plain(self) -> Array:
-        """Logits of the port's scores by the reference's scale and cap, without bias.
+        """The port's scores with the reference's scale and cap, without bias and mask.
 
         Shape (n_rows, n_keys).
         """
@@ -744,7 +802,7 @@ class HeadPair:
 
     @cached_property
     def logits(self) -> Array:
-        """Logits of the port's queries and keys by the reference's rule and bias.
+        """The port's scores with the reference's scale, cap, bias and mask.
 
         Shape (n_rows, n_keys), up to a constant of each row; -inf where the reference
         has a weight of 0.
@@ -754,9 +812,10 @@ class HeadPair:
 
     @cached_property
     def full(self) -> Array:
-        """As `logits`, but finite also for keys that the reference hides.
+        """The same as `logits`, but finite also for keys that the reference hides.
 
-        These have the logit of `plain` plus the row's mean difference from it.
+        Such keys have their value in `plain`, plus the mean of `logits` - `plain` over
+        the other keys of the row.
         """
         seen = np.isfinite(self.logits)
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
@@ -766,7 +825,7 @@ class HeadPair:
 
     @cached_property
     def sinks(self) -> tuple[float, float]:
-        """Logits of the sinks of port and reference, -inf for none."""
+        """(logit of the port's sink, logit of the reference's); -inf for no sink."""
         found = []
         for weights, scores in (
             (self.ours, self.scores),
@@ -782,13 +841,16 @@ class HeadPair:
         return found[0], found[1]
 
     def total(self, sink: float) -> Array:
-        """Return the sums of weights of rows beside a sink, shape (n_rows, 1)."""
+        """Return the sum of the weights of each row beside a sink, shape (n_rows, 1).
+
+        ``sink`` is the logit of the sink.
+        """
         logits = np.where(np.isfinite(self.logits), self.plain, -np.inf)
         return np.exp(-np.logaddexp(0.0, sink - logsumexp(logits, axis=1)))[:, None]
 
     @cached_property
     def expected(self) -> Array:
-        """Weights of the port's queries and keys by the reference's rule.
+        """The weights that the reference's rule makes of the port's queries and keys.
 
         Shape (n_rows, n_keys).
         """
@@ -798,9 +860,9 @@ class HeadPair:
 
     @cached_property
     def seen(self) -> tuple[Seen, Seen]:
-        """Which keys rows of the port see, and those of the reference, by weights.
+        """Which keys the rows of the port see, and which those of the reference.
 
-        Two boolean arrays, shape (n_rows, n_keys).
+        Two boolean arrays, shape (n_rows, n_keys), by weights.
         """
         ours, likely = self.ours, _softmax(self.full)
         seen = np.isfinite(self.logits) & (self.theirs > 0.0)
@@ -810,7 +872,7 @@ class HeadPair:
 
     @property
     def sees_the_same(self) -> bool:
-        """Whether no key is hidden on one side alone, as far as weights show it."""
+        """Whether no key is hidden on one side only, as far as weights show it."""
         if "weights" not in self.port.rows.made:
             return True
         ours, theirs = self.port.rows.weights, self.reference.rows.weights
@@ -818,10 +880,11 @@ class HeadPair:
         return not bool((other & (np.maximum(ours, theirs) > SMALL_WEIGHT)).any())
 
     def makes_outputs(self, allowed: float) -> bool:
-        """Return whether weights of one side make the outputs of the other.
+        """Return whether the weights of one side reproduce the outputs of the other.
 
-        They say more than its computed weights: a rule may leave out what is within the
-        rounding of outputs, such as a small sink.
+        ``allowed`` is the relative rounding error.  False if weights of both sides were
+        captured.  This tells more than weights that are computed by a rule, as a rule
+        may leave out what is within the rounding of outputs, such as a small sink.
         """
         made = [
             (side.rows.made["outputs"], weights @ side.rows.values)
@@ -835,10 +898,16 @@ class HeadPair:
         return bool(near) and all(near)
 
     def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
-        """Return the relative difference of weights, the rounding error, and causes.
+        """Return (difference, rounding, causes) for the weights of the port.
 
-        The rounding error is the largest such difference that rounding can make.  The
-        causes are a tuple, empty if the difference is within it or nothing explains it.
+        Returns
+        -------
+        difference : float
+            Norm of the difference from `expected`, relative to the norm of `expected`.
+        rounding : float
+            The largest such difference that rounding can make.
+        causes : tuple of Cause
+            Empty if the difference is within rounding, or if nothing explains it.
         """
         allowed, norm = self.allowed_by(self.rule.scale), _norm(self.expected)
         size = _norm(self.ours - self.expected) / max(norm, TINY)
@@ -851,7 +920,11 @@ class HeadPair:
         return size, allowed, found
 
     def _causes(self) -> Iterator[Cause]:
-        """Yield causes alone, each with another scale, and those of many numbers."""
+        """Yield causes in the order in which they are tried.
+
+        First each cause alone, then each together with another scale, then causes with
+        many fitted numbers.
+        """
         tried = list[Cause]()
         for one in chain.from_iterable(cause(self) for cause in WEIGHT_CAUSES):
             tried.append(one)
@@ -864,9 +937,10 @@ class HeadPair:
         yield from (one for one in tried if one.is_free)
 
     def find_hidden_scale(self) -> Cause | None:
-        """Return the scale of the port if rows agree that it differs; None otherwise.
+        """Return the cause that the port has another scale, if rows agree on it.
 
-        For weights, or outputs, whose difference rounding would explain.
+        None if they do not.  It is for weights or outputs whose difference is so small
+        that rounding could make it.
         """
         port, reference = self.port.rows.made, self.reference.rows.made
         theirs, away = self.reference.weights, self.scores - self.reference.rows.scores
@@ -890,7 +964,7 @@ class HeadPair:
 
 
 def _mask(pair: HeadPair) -> Iterator[Cause]:
-    """Yield the mask of the port."""
+    """Yield the cause that the port has another mask, if rows see different keys."""
     ours, theirs = pair.seen
     if (ours != theirs).any():
         shown = pair.ours > 0.0  # small weights are no evidence, but part of a pattern
@@ -901,7 +975,10 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
-    """Return the masks of port and reference, in words."""
+    """Return in words that port and reference have different masks, and which.
+
+    ``ours`` and ``theirs`` say which keys the rows of each side see.
+    """
     rows = pair.port.rows
     if pair.is_whole and (ours == theirs[0]).all():
         return "applies the reference's mask of the first row to all rows"
@@ -922,10 +999,10 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
 
 
 def _say_offsets(rows: Rows, seen: Seen) -> str:
-    """Return a mask as a range of offsets, such as a window on both sides, in words.
+    """Return a mask in words as a range of key minus query: a window on both sides.
 
-    Empty if it is none.  A first row without keys may have even weights, and is left
-    out.
+    An empty string if the mask is no such range.  The first row does not count: without
+    keys it may have even weights.
     """
     away = rows.offsets
     low, high = int(away[1:][seen[1:]].min()), int(away[1:][seen[1:]].max())
@@ -935,9 +1012,9 @@ def _say_offsets(rows: Rows, seen: Seen) -> str:
 
 
 def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
-    """Yield another scale of all rows, and one of each row.
+    """Yield the cause that all rows have another scale, then that each row has one.
 
-    Beside the reference's logits, or those of another cause.
+    ``logits`` are those that the scale is added to, by default `HeadPair.logits`.
     """
     ours = pair.ours
     logits = pair.logits if logits is None else logits
@@ -963,7 +1040,7 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
 
 
 def _cap(pair: HeadPair) -> Iterator[Cause]:
-    """Yield no cap, another cap, and a cap after the mask."""
+    """Yield causes: a cap after the mask, no cap, and another cap."""
     mine, theirs = (
         one.parameter if one and one.form == "cap" else math.inf
         for one in (pair.port.rule, pair.rule)
@@ -988,7 +1065,10 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _bias(pair: HeadPair) -> Iterator[Cause]:
-    """Yield another slope of a bias by distance, or a multiple of any other bias."""
+    """Yield the cause that the port has another bias.
+
+    That is another slope by distance; or else a multiple of the reference's bias.
+    """
     ours, rule = pair.ours, pair.port.rule
     if rule is None or pair.rule.form == "cap":
         return
@@ -1014,7 +1094,10 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
-    """Yield another bias by relative position, of any shape."""
+    """Yield the cause that the port has another bias by relative position.
+
+    The bias may have any shape.
+    """
     both = np.sqrt(pair.ours * pair.expected)
     known, offsets = both > SMALL_WEIGHT, pair.port.rows.offsets
     places, n_offsets = offsets - offsets.min(), int(np.ptp(offsets)) + 1
@@ -1035,7 +1118,7 @@ def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _sink(pair: HeadPair) -> Iterator[Cause]:
-    """Yield another logit of a sink, or none."""
+    """Yield the cause that the port has another sink, or none."""
     ours, theirs = pair.sinks
     if ours == theirs:
         return
@@ -1053,7 +1136,7 @@ def _sink(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
-    """Yield softmax before the mask, and over the queries."""
+    """Yield causes: softmax before the mask, and softmax over the queries."""
     seen = pair.seen[1]
     if not seen.all():
         told = "masks after softmax: weights of a row no longer add up to 1"
@@ -1066,7 +1149,7 @@ def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _dropped(pair: HeadPair) -> Iterator[Cause]:
-    """Yield a factor of weights, and dropout."""
+    """Yield causes: all weights times a factor, and dropout."""
     for told, some in (
         ("multiplies weights by {port:.4g}", pair.expected),
         (DROPS, pair.expected * (pair.ours > 0.0)),
@@ -1077,7 +1160,10 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _grouping(pair: HeadPair) -> Iterator[Cause]:
-    """Yield another key head of the port, or of the reference; first a tiled one."""
+    """Yield causes by which a query head of one side uses another key head.
+
+    First the key head that belongs to it if key heads are tiled.
+    """
     own, count, rule = pair.own, len(pair.keys), pair.port.rule or pair.rule
     others = [n for n in range(count) if n != own]
     for other in sorted(others, key=lambda n: n != pair.head % count):

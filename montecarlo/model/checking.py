@@ -25,9 +25,9 @@ def open_source(
     axes: Sequence[str] | None = None,
     name: str = "captured",
 ) -> tuple[Model, ...]:
-    """Return the arrays of a source as models: one, or for `Captured` several.
+    """Return the arrays of a source as models: one for each group of similar layers.
 
-    There is one `Model` for each group of layers of the same sizes.
+    Only a `Captured` may have several groups: layers of different sizes.
 
     Parameters
     ----------
@@ -62,17 +62,18 @@ def assert_attention_scale(
     Parameters
     ----------
     captured : Captured, mapping, or path
-        What `montecarlo.capture` recorded; arrays ``q`` and ``k`` with ``weights``, or
-        with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz or pt
-        file of these.
+        What `montecarlo.capture` recorded; or arrays ``q`` and ``k`` with ``weights``,
+        or with ``v`` and ``outputs``, with the axes of `montecarlo.observe`; or an npz
+        or pt file of such arrays.
     expect : str or float, optional
-        The divisor: ``config`` for the one that the configuration of the model implies,
-        by the convention of its architecture; a name, such as ``sqrt``; or a number.
-        By default ``config`` where there is a configuration, else ``sqrt``.
+        The expected divisor: a name, such as ``sqrt``; a number; or ``config`` for the
+        divisor that the configuration of the model implies, by the convention of its
+        architecture.  By default ``config`` if there is a configuration, else ``sqrt``.
     rtol : float
-        Largest relative difference from it, between 0 and 1.
+        Largest relative difference from the expected divisor, between 0 and 1.
     axes : sequence of str, optional
-        Of arrays, as for `montecarlo.observe`: ``("head", "token", "d")``.
+        Names of the axes of arrays, as for `montecarlo.observe`:
+        ``("head", "token", "d")``.
     config : mapping or path, optional
         A configuration of transformers, or the path of its ``config.json``; by default
         that of the captured model.
@@ -99,9 +100,10 @@ def answer_models(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> list[answers.ScaleAnswer]:
-    """Return all answers by which `assert_attention_scale` passes or fails.
+    """Return the answers by which `assert_attention_scale` passes or fails.
 
-    There is one for each group of layers of the same sizes.  Parameters are the same.
+    There is one for each group of layers of the same sizes.  Parameters are those of
+    `assert_attention_scale`.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)

@@ -71,21 +71,21 @@ class Finding(NamedTuple):
     Attributes
     ----------
     layers, heads : tuple of int
-        Where they occur.
+        Layers and heads in which the difference occurs.
     quantity : str
         ``q``, ``k``, ``v``, ``scale``, ``mask``, ``cap``, ``bias``, ``sink``,
         ``weights``, ``outputs`` and others.
     text : str
         The cause, as a predicate of "the port".
     difference : float
-        Norm of the difference over that of the reference; weights are compared with
+        Norm of the difference over that of the reference.  Weights are compared with
         those that the reference's rule makes of the port's queries and keys.
     rounding : float
         Bound of the rounding error of ``difference``.
     explained : float
         Share of the difference that the cause explains, 0 to 1; 0 without a cause.
     port, reference : float
-        The parameter of both sides, such as the scale; NaN if the cause has none.
+        The parameter of the cause on both sides, such as the scale; NaN if it has none.
     """
 
     layers: tuple[int, ...]
@@ -100,13 +100,13 @@ class Finding(NamedTuple):
 
     @property
     def is_vector(self) -> bool:
-        """Whether queries, keys or values differ."""
+        """Whether it is a difference of queries, keys or values."""
         return self.quantity in VECTORS
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """The differences between a port and its reference; it prints as sentences.
+    """The differences between a port and its reference; ``str`` of it is an answer.
 
     Attributes
     ----------
@@ -119,10 +119,11 @@ class Comparison:
         both sides; ``difference``, the norm of the difference over that of the
         reference; ``rounding``, the difference that rounding can make.
     rtol : float
-        Difference from which on what nothing explains counts.
+        Relative difference from which on a difference without a known cause is a
+        finding.
     left_out : tuple of str
-        What was not compared, such as rows that were not captured.  If there is any,
-        a comparison without findings is not conclusive.
+        What was not compared, such as rows that were not captured.  If there is any, a
+        comparison without findings is not conclusive.
     n_layers, n_heads : int
         Numbers of layers, and of heads of a layer, that were compared.
     note : str
@@ -139,11 +140,14 @@ class Comparison:
 
     @property
     def first(self) -> Finding | None:
-        """The first finding; None where nothing differs."""
+        """The first finding; None if there is none."""
         return self.findings[0] if self.findings else None
 
     def __str__(self) -> str:
-        """Return the first difference and its cause; then all, a line for each."""
+        """Return the first difference and its cause, then the others, a line for each.
+
+        At most `MOST_FINDINGS` are listed, and further ones counted.
+        """
         if not self.findings:
             return self._say_alike()
         lines = [self._say(one) for one in self.findings[:MOST_FINDINGS]]
@@ -157,7 +161,7 @@ class Comparison:
     __repr__ = __str__
 
     def _say_alike(self) -> str:
-        """Return the sentence that nothing differs, with the size of differences."""
+        """Return the sentence that nothing differs, with the sizes of differences."""
         ratios = self.frame["difference"] / self.frame["rounding"]
         made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
@@ -200,10 +204,10 @@ def compare(
 ) -> Comparison:
     """Compare what was captured of a port with its reference, head by head.
 
-    Both must have seen the same tokens.  Up to 8 sequences are compared; of each all
-    rows that both have, if the weights of all heads fit into 256 MB.  Where one side
-    has weights and the other values, outputs and a mask, as of
-    ``scaled_dot_product_attention``, weights of the latter are computed.
+    Both must have seen the same tokens.  Up to 8 sequences are compared.  If the
+    weights of all heads fit into 256 MB, all rows that both sides have are compared.
+    If only one side has weights, those of the other are computed from its queries,
+    keys, mask and outputs, as ``scaled_dot_product_attention`` has them.
 
     Parameters
     ----------
@@ -211,10 +215,10 @@ def compare(
         The result of `montecarlo.capture`, arrays by name, or a file of arrays, as for
         `assert_attention_scale`.
     reference : Captured, mapping, or path
-        The same of its reference.
+        The same for the reference.
     rtol : float
-        Relative difference from which on one without a known cause counts; those with a
-        cause count beyond the rounding error.
+        Relative difference from which on a difference without a known cause counts.
+        With a known cause it counts beyond the rounding error.
     axes : sequence of str, optional
         Names of the axes of arrays, ``("head", "token", "d")``.
 
@@ -264,10 +268,10 @@ def compare(
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return how many rows of a sequence can be compared: as many as fit into memory.
+    """Return how many rows of a sequence can be compared, by the memory they take.
 
-    The weights of all layers, heads and sequences are at most `MOST_WEIGHTS`, unless
-    that leaves fewer than `FEWEST_ROWS` rows.
+    The weights of all layers, heads and sequences are at most `MOST_WEIGHTS` numbers,
+    but there are at least `FEWEST_ROWS` rows.
     """
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
@@ -276,7 +280,7 @@ def _rows_that_fit(model: Model, n_layers: int) -> int:
 
 @dataclass
 class LayerSide:
-    """A layer of the port or of the reference, a sequence at a time."""
+    """A layer of the port or of the reference; one sequence is read at a time."""
 
     name: str  # ``port`` or ``reference``
     layer: int
@@ -286,7 +290,13 @@ class LayerSide:
     rounding: float = 0.0  # relative rounding error of vectors
 
     def require_finite(self, sequence: int, names: Sequence[str]) -> None:
-        """Tell the first operation that is not finite, if some arrays are not."""
+        """Raise an error if arrays of a sequence have values that are not finite.
+
+        ``sequence`` is the index of the sequence.  ``names`` are the arrays to check,
+        in every head of the layer.  The message names the first operation whose result
+        is not finite.  The error is an `_EndError` for the port and an `InputError` for
+        the reference.
+        """
         for head in self.model.head_labels:
             arrays = self.model.take(Head(self.layer, head), sequence)
             some = [n for n in names if not np.isfinite(arrays.get(n, 0.0)).all()]
@@ -300,23 +310,27 @@ class LayerSide:
                 )
 
     def read(self, sequence: int) -> None:
-        """Read vectors of a sequence."""
+        """Read the queries, keys and values of a sequence into ``vectors``.
+
+        Raises an error if they are not finite, as `require_finite`.
+        """
         self.require_finite(sequence, VECTORS)
         self.vectors = self.model.read_vectors(self.layer, sequence)
         self.rounding = max(map(rounding_of, self.vectors.values()))
 
     @property
     def n_keys(self) -> int:
-        """Number of keys of the sequence."""
+        """Number of keys of the sequence that was read."""
         return int(self.vectors["k"].shape[1])
 
 
 def _open_layers(
     name: str, source: Source, axes: Sequence[str] | None
 ) -> dict[int, LayerSide]:
-    """Return the layers of a side: number of the layer -> layer.
+    """Return the layers of port or reference: number of the layer -> layer.
 
-    Where no scale was passed to attention it is the default of torch, 1 / sqrt(d_k).
+    ``name`` is ``port`` or ``reference``.  If no scale was passed to attention, that of
+    the layer is 1 / sqrt(d_k), the default of torch.
     """
     passed: dict[int, float] = {}
     if isinstance(source, Captured):
@@ -335,18 +349,21 @@ def _open_layers(
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
-    """Raise an `InputError` if a size of both sides differs."""
+    """Raise an `InputError` if a size of the port is not that of the reference.
+
+    ``ours`` and ``theirs`` are the sizes, and ``name`` says which they are.
+    """
     if ours != theirs:
         raise InputError(f"port must have the reference's {name}, {theirs}, got {ours}")
 
 
 class _EndError(Exception):
-    """A quantity, and what is said of it, after which nothing can be compared."""
+    """What ends the comparison: (quantity, words); later results would not count."""
 
 
 @dataclass
 class LayerComparison:
-    """The comparison of a layer, in the order of the computation."""
+    """The comparison of a layer of port and reference, in order of computation."""
 
     port: LayerSide
     reference: LayerSide
@@ -366,7 +383,12 @@ class LayerComparison:
     alike: list[bool] = field(default_factory=list)
 
     def compare(self, roundings: float) -> None:
-        """Compare queries, keys and values, then weights or outputs."""
+        """Compare queries, keys and values of each sequence, then weights or outputs.
+
+        What differs is added to ``findings``, and every number to ``lines``.
+        ``roundings`` is the allowed difference of vectors, as a multiple of a rounding
+        error.
+        """
         try:
             for sequence in range(self.n_sequences):
                 for side in self.sides:
@@ -385,7 +407,7 @@ class LayerComparison:
 
     @property
     def sides(self) -> tuple[LayerSide, LayerSide]:
-        """The port and the reference."""
+        """(port, reference)."""
         return self.port, self.reference
 
     @property
@@ -395,7 +417,7 @@ class LayerComparison:
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """Numbers of the heads of queries of the reference, from 0."""
+        """Numbers of the query heads of the reference, from 0."""
         return self.reference.model.head_labels
 
     @property
@@ -410,13 +432,17 @@ class LayerComparison:
         difference: float,
         rounding: float,
     ) -> None:
-        """Add a finding of some heads."""
+        """Add a `Finding` of some heads of the layer, with its cause."""
         where = (self.layer,), tuple(heads), cause.quantity, cause.text
         numbers = difference, rounding, cause.explained, cause.port, cause.reference
         self.findings.append(Finding(*where, *numbers))
 
     def _require_shape(self) -> None:
-        """Tell axes that are swapped and keys that are repeated; refuse other sizes."""
+        """Raise an error if arrays of port and reference have different sizes.
+
+        An `_EndError`, which is reported as a finding, if axes are swapped or keys
+        repeated; an `InputError` for other sizes.
+        """
         ours, theirs = self.port.vectors, self.reference.vectors
         (heads, tokens, _), (other, n_tokens, _) = ours["q"].shape, theirs["q"].shape
         n_keys, wanted = self.port.n_keys, self.reference.n_keys
@@ -434,7 +460,10 @@ class LayerComparison:
         _require_same(f"tokens: numbers of queries and keys{where}", *sizes)
 
     def _compare_vectors(self, roundings: float) -> None:
-        """Compare queries, keys and values, and update the rounding error."""
+        """Compare queries, keys and values of a sequence; update the rounding error.
+
+        ``roundings`` is as in `compare`.
+        """
         ours, theirs = self.port.vectors, self.reference.vectors
         by_format = roundings * max(self.port.rounding, self.reference.rounding)
         allowed, near = max(causes.LEAST, by_format, GROWTH * self.drift), [self.drift]
@@ -477,9 +506,17 @@ class LayerComparison:
     def _find_misplaced(
         self, name: str, port: Array, reference: Array
     ) -> tuple[causes.Cause, ...]:
-        """Return which vectors of the reference heads of the port have; () if none.
+        """Return the cause that heads of the port have vectors of other heads, if so.
 
-        Heads that are the same, as of keys that were repeated, have one number.
+        Such as heads in another order, or keys in place of queries.  The tuple is empty
+        if it is not so.
+
+        Parameters
+        ----------
+        name : str
+            ``q``, ``k`` or ``v``.
+        port, reference : ndarray
+            Vectors (head, token, d).
         """
         known = {
             f"{which} {head}": one
@@ -504,7 +541,7 @@ class LayerComparison:
         return (cause,) if is_sure and (all(found) or moved > 1) else ()
 
     def _compare_heads(self, sequence: int) -> None:
-        """Compare weights, or outputs, of each head."""
+        """Compare the weights of each head in a sequence, or else its outputs."""
         self.has_one_key = self.port.n_keys == 1
         for side in self.sides:
             side.require_finite(sequence, list(EVIDENCE))
@@ -528,10 +565,12 @@ class LayerComparison:
             self.alike.append(self._compare_head(head, pair))
 
     def _with_weights(self, rows: Sequence[Rows]) -> list[causes.HeadSide] | None:
-        """Return both sides of a head, with weights or with outputs; None with neither.
+        """Return the `HeadSide` of port and reference, with weights where possible.
 
-        Weights of a side that has outputs are computed by its mask, bias and scale, if
-        these are known and reproduce the outputs.
+        ``rows`` are those of both sides.  For a side with outputs, weights are computed
+        by its mask, bias and scale, if these are known and reproduce the outputs.  None
+        if a side has neither weights nor outputs, or if only one side has weights and
+        those of the other cannot be computed.
         """
         rows = _some(rows, list(map(see_keys, rows)))
         sides, names = [], [side.model.source for side in self.sides]
@@ -560,7 +599,11 @@ class LayerComparison:
         return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
     def _compare_head(self, head: int, pair: causes.HeadPair) -> bool:
-        """Compare weights or outputs of a head; return whether scores are the same."""
+        """Compare weights or outputs of a head; return whether they are the same.
+
+        True only if they agree up to rounding and scores are proportional.  Differences
+        are added to ``findings``.
+        """
         port, reference = (side.rows.made for side in (pair.port, pair.reference))
         name = next(one for one in ("weights", "outputs") if one in port)
         norms, apart = _apart(port[name], reference[name])
@@ -602,7 +645,11 @@ class LayerComparison:
     def _compare_outputs(
         self, head: int, pair: causes.HeadPair, allowed: float
     ) -> None:
-        """Compare outputs of a head with the products of its own weights and values."""
+        """Compare outputs of a head with the product of its own weights and values.
+
+        A finding is added if they agree for the reference but not for the port, as with
+        dropout.  ``allowed`` is the relative difference that rounding can make.
+        """
         sides = pair.port.rows, pair.reference.rows
         made = [one.weights @ one.made["v"] for one in sides]
         ours, theirs = (
@@ -624,9 +671,18 @@ def say_farthest(
     heads: Sequence[int],
     tokens: Sequence[int],
 ) -> str:
-    """Return where arrays (head, token, d or key) are farthest apart, and how far.
+    """Return in words where two arrays are farthest apart, and the two numbers there.
 
-    ``heads`` and ``tokens`` are their numbers.
+    Such as ``most in q of head 3, query 7, entry 0: 1.2 in place of 0.8``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array.
+    port, reference : ndarray
+        Axes (head, token, d or key).
+    heads, tokens : sequence of int
+        Numbers of the heads and tokens on the first two axes.
     """
     away = np.abs(port - reference)
     place = np.unravel_index(int(away.argmax()), away.shape)
@@ -640,10 +696,9 @@ def say_farthest(
 
 
 def distinct_heads(heads: Array) -> tuple[Array, list[int]]:
-    """Return heads that are not the same, and the number among them of each head.
+    """Return heads without repetitions, and for each given head its index among them.
 
-    ``heads`` are vectors (head, token, d), and so are the returned ones.  Of heads that
-    are the same the first is kept.
+    ``heads`` are vectors (head, token, d), and so are the returned ones.
     """
     first = [
         next(n for n, one in enumerate(heads) if np.array_equal(one, head))
@@ -659,8 +714,8 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        One sequence of a head: ``q`` and ``k``, and of ``weights``, ``v``, ``outputs``
-        and ``added`` those that are known.
+        The arrays of a head in one sequence: ``q`` and ``k``, and ``weights``, ``v``,
+        ``outputs`` and ``added`` as far as they are known.
     """
     lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
     for name in VECTORS:
@@ -686,15 +741,18 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
 
 
 def _some(rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]) -> list[Rows]:
-    """Return the rows of both sides that all masks choose; all rows if none is."""
+    """Return the rows of both sides that all masks choose; all rows if none is chosen.
+
+    ``chosen`` are boolean masks of shape (n_rows,).
+    """
     kept = np.logical_and.reduce([np.ones(len(rows[0].places), bool), *chosen])
     return [one.some(kept) for one in rows] if kept.any() else list(rows)
 
 
 def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
-    """Return the norms of port and reference, as a pair, and their difference.
+    """Return ((norm of port, norm of reference), norm of the difference / the latter).
 
-    That is the norm of the difference over the reference's, unless that is 0.
+    If the norm of the reference is 0, the last number is the norm of the difference.
     """
     ours, theirs, away = (
         float(np.linalg.norm(one)) for one in (port, reference, port - reference)
@@ -703,13 +761,13 @@ def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
 
 
 def rounding_of(array: Array) -> float:
-    """Return the relative rounding error of an array, at most that of bfloat16."""
+    """Return the relative rounding error of an array's format, at most bfloat16's."""
     some = array.ravel()[:: -(-array.size // MOST_RECOGNISED)]
     return min(rounding_error_of([some]), BFLOAT16)
 
 
 def _are_near(port: Array, reference: Array) -> bool:
-    """Return whether two arrays agree to `RTOL`."""
+    """Return whether arrays have one shape, and relatively differ by at most `RTOL`."""
     return port.shape == reference.shape and _apart(port, reference)[1] <= RTOL
 
 
@@ -719,7 +777,11 @@ def _join(
     left_out: tuple[str, ...],
     n_layers: int,
 ) -> Comparison:
-    """Return the comparison of all layers."""
+    """Return the comparison of all layers, from those of single layers.
+
+    ``n_layers`` is the number of layers of the model, and ``left_out`` says what was
+    not compared.
+    """
     import pandas as pd
 
     lines = [line for one in results for line in one.lines]
@@ -761,7 +823,10 @@ def words_before_numbers(text: str) -> str:
 
 
 def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
-    """Return findings, those of the same cause in several heads and layers as one."""
+    """Return findings, with those of the same cause in several heads and layers as one.
+
+    ``sizes`` are d_k, number of heads and number of key heads.
+    """
     masks: dict[tuple[int, ...], Counter[str]] = {}
     for one in found:  # texts of masks differ by head where few weights show them
         if one.quantity == "mask":
@@ -797,11 +862,11 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
-    """Return the numbers that texts of causes contain, by the names of their fields.
+    """Return the values of the fields that texts of causes contain, by name.
 
-    ``port``, ``reference`` and ``factor``, their ratio, are medians; ``ports`` and
-    ``references`` are lists by head in the first layer, which ``of_layer`` names where
-    other layers differ.
+    ``port`` and ``reference`` are medians of the parameter, and ``factor`` is the
+    median of its ratio.  ``ports`` and ``references`` are lists by head in the first
+    layer, which ``of_layer`` names if other layers differ.
     """
     first = {one.heads: one for one in group if one.layers == group[0].layers}
     both, numbers = _parameters(group), dict[str, Any]()
@@ -819,22 +884,32 @@ def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _parameters(group: Sequence[Finding]) -> Array:
-    """Return the parameters of port and reference, shape (2, n_findings)."""
+    """Return the parameters of port and reference as an array, (2, n_findings)."""
     return np.array([[getattr(one, side) for one in group] for side in SIDES])
 
 
 def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
-    """Return the text that all heads of other sinks have in common, or their logits.
+    """Return the text of a finding about sinks.
 
-    As of all functions in `SAY` the result may have fields of `_numbers_of`, such as
-    ``{ports}``, that are filled in later.
+    If all findings have the same ``text``, it is that text.  Else it says the logits of
+    port and reference.
+
+    Notes
+    -----
+    The result may contain fields such as ``{ports}``, which `_numbers_of` fills in
+    later.  This holds for all functions in `SAY`.
     """
     told = "has the sink logit {ports}, the reference {references}{of_layer}"
     return text if text and {one.text for one in group} == {text} else told
 
 
 def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
-    """Return the text of other key heads: of other groups, or which they are."""
+    """Return the text of a finding that query heads use other key heads.
+
+    That of `say_groups` if port and reference repeat key heads in different orders,
+    else one that lists the key heads.  ``sizes`` are d_k, number of heads and of key
+    heads.
+    """
     count, heads = 1 + int(_parameters(group).max()), sizes[1]
     own = {head: head * count // heads for head in range(heads)}
     met, theirs = (
@@ -847,10 +922,18 @@ def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
 def say_groups(
     met: Sequence[object], theirs: Sequence[object], kind: str = "key"
 ) -> str:
-    """Return that one side tiles ``kind`` heads, which the other repeats one by one.
+    """Return words for key heads that port and reference repeat in different orders.
 
-    ``met`` and ``theirs`` are what each head of the port and the reference has.  Empty
-    if it is not so.
+    One side tiles its heads (0 1 0 1), the other repeats each of them (0 0 1 1):
+    ``has key heads of other groups (tiled, not interleaved)``.  An empty string in any
+    other case.
+
+    Parameters
+    ----------
+    met, theirs : sequence
+        For each query head its key head, in the port and in the reference.
+    kind : str
+        ``key`` or ``value``, for the text.
     """
     names, heads = list(dict.fromkeys(theirs)), range(len(theirs))
     ways = {
@@ -865,7 +948,10 @@ def say_groups(
 
 
 def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
-    """Return the text of other slopes by distance, or other multiples of a bias."""
+    """Return the text of a finding that the port has another bias.
+
+    It says how the slope or the multiple of the bias differs, for one head or by head.
+    """
     port, reference = _parameters(group)
     if np.isnan(port).any():  # by relative position: it has no slope
         return group[int(np.argmax(np.isnan(port)))].text
@@ -879,14 +965,16 @@ def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
         reversed_ = np.abs(ratios + 1.0).max() < causes.ALIKE
         told = "adds its bias {factor} times"
         return "adds its bias with the sign reversed" if reversed_ else text or told
-    if (reference == 1.0).all():
-        return "multiplies its bias by another factor in each head: {ports}"
     is_same = np.allclose(np.sort(port), np.sort(reference), rtol=causes.ALIKE)
     return NOTES["slopes"] + ": those of other heads" * is_same
 
 
 def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
-    """Return the text of other scales: one for all, by layer, or by head."""
+    """Return the text of a finding that the port has another scale.
+
+    It says whether scales differ by one factor, by layer, or by head.  A ``text`` that
+    is given is returned.  ``sizes`` are d_k, number of heads and of key heads.
+    """
     if text:
         return text
     port, reference = _parameters(group)

@@ -37,7 +37,7 @@ CLOSE = 0.005
 
 
 class KnownDivisor(NamedTuple):
-    """A divisor that models use: a formula of d_k times powers of numbers of heads."""
+    """A divisor that models use, as a formula of d_k and of numbers of heads."""
 
     name: str
     text: str  # its formula in sentences; h is the number of heads
@@ -47,7 +47,7 @@ class KnownDivisor(NamedTuple):
 
     @property
     def inverse(self) -> str:
-        """Its reciprocal as a formula."""
+        """The reciprocal of the divisor as a formula, such as ``1/sqrt(d_k)``."""
         plain = self.text.removeprefix("1/")
         if plain != self.text or plain == "1":
             return plain
@@ -55,7 +55,7 @@ class KnownDivisor(NamedTuple):
         return f"1/({plain})" if is_product else f"1/{plain}"
 
     def value(self, d_k: int, n_heads: int, key_heads: int = 1) -> float:
-        """Return the divisor at these sizes of a model."""
+        """Return the divisor for these sizes of a model."""
         factor, power, *_ = self.formula
         of_heads = n_heads**self.head_power * key_heads**self.key_power
         return float(factor * d_k**power * of_heads)
@@ -79,7 +79,7 @@ KNOWN = {
 
 
 class Parts(NamedTuple):
-    """Parts of attention beside the divisor that a configuration sets for a layer."""
+    """Parts of attention other than the divisor that a configuration sets."""
 
     cap: float = math.nan  # c of c tanh(score / c)
     mask: str = ""  # beside a causal one: ``window``, ``chunks``, or empty
@@ -91,7 +91,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The divisor that is expected of a model."""
+    """The divisor that a model ought to have, with its derivation."""
 
     typed: str  # the name or number that was typed, or `CONFIG`
     value: float  # NaN where it is not determined, or differs by layer
@@ -114,7 +114,7 @@ class Expected:
 
     @property
     def text(self) -> str:
-        """The divisor and its derivation, for a sentence."""
+        """The divisor and how it is derived, as part of a sentence."""
         if self.derivation:
             return self.derivation
         if self.typed in KNOWN:
@@ -123,12 +123,12 @@ class Expected:
 
 
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
-    """Return the divisor by a name of `KNOWN`, a number, or a formula of d_k.
+    """Return the expected divisor by a name of `KNOWN`, a number, or a formula of d_k.
 
     Raises
     ------
     InputError
-        If ``typed`` is none of these, or no divisor.
+        If ``typed`` is none of these, or not usable as a divisor.
     """
     name = str(typed)
     try:
@@ -145,7 +145,10 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 
 
 def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
-    """Return the value at d_k of a divisor: a number, a name or a formula."""
+    """Return the value of a divisor at d_k; it is given as a number, name or formula.
+
+    ``name`` is that of the parameter, for the `InputError` if the value is not usable.
+    """
     value = parse_divisor(str(divisor)).value(d_k)
     return require_number(name, value, SMALLEST, LARGEST)
 
@@ -155,8 +158,9 @@ def divisors_within(
 ) -> tuple[KnownDivisor, ...]:
     """Return the divisors of `KNOWN` whose value is from ``low`` to ``high``.
 
-    Those that coincide with a simpler one are left out: powers of a number of heads or
-    of a d_k that is 1, and of key heads where each query head has its own.
+    A divisor that equals a simpler one at these sizes is left out.  So are powers of a
+    number of heads or of a d_k that is 1, and powers of ``key_heads`` if each query
+    head has its own key head.
     """
     return tuple(
         one
@@ -169,9 +173,11 @@ def divisors_within(
 
 
 def name_divisor(known: Sequence[KnownDivisor], wanted: str = EXPECTED) -> str:
-    """Return the formula of the only known divisor, or of the wanted one.
+    """Return the formula of the only divisor in ``known``.
 
-    Empty where several have the value, as d_k^(1/4) and sqrt(h) at d_k 64 with 8 heads.
+    If there are several, that of the wanted one or else of `EXPECTED`, if it is among
+    them.  An empty string in any other case: at d_k = 64 with 8 heads, d_k^(1/4) and
+    sqrt(h) are equal.
     """
     names = {one.name: one.text for one in known}
     if len(names) == 1:
@@ -180,9 +186,10 @@ def name_divisor(known: Sequence[KnownDivisor], wanted: str = EXPECTED) -> str:
 
 
 def say_factor(value: float, *sizes: int) -> str:
-    """Write a factor of the scores with its formula of d_k and numbers of heads.
+    """Return a factor of the scores in words, with a formula: ``0.125 = 1/sqrt(d_k)``.
 
-    That is the only known one within `CLOSE`; else the multiple of 1/sqrt(d_k).
+    If no formula is within `CLOSE`, or several are, it is a multiple of 1/sqrt(d_k).
+    ``sizes`` are d_k, number of heads and number of key heads.
     """
     size, plain = abs(value), f"{value:.4g}"
     if not (size > 0.0 and math.isfinite(size)):
@@ -197,23 +204,24 @@ def say_factor(value: float, *sizes: int) -> str:
 def hints_at(
     divisor: float, expected: Expected, d_k: int, n_heads: int, *, is_known_twice: bool
 ) -> tuple[str, ...]:
-    """Return the mistake that leads to a wrong divisor, if only one does.
+    """Return the mistake that leads to a wrong divisor, if exactly one does.
 
     Parameters
     ----------
     divisor : float
-        The one that was found.
+        The wrong divisor.
     expected : Expected
+        The right divisor, with mistakes that its configuration suggests.
     d_k, n_heads : int
     is_known_twice : bool
-        Whether several known divisors have the value; then sizes are no hint.
+        Whether several known divisors have the value.  Then sizes are no hint.
 
     Returns
     -------
     tuple of str
-        Keys of `HINTS` in answers: keys of ``expected.mistakes``, else ``sign``,
-        ``missing``, ``twice``, ``multiplied``, ``width`` or ``heads``.  Empty where
-        none of these, or several, lead to it.
+        Keys of `HINTS` in answers: keys of ``expected.mistakes``, else one of ``sign``,
+        ``missing``, ``twice``, ``multiplied``, ``width`` or ``heads``.  Empty if none
+        of these leads to the divisor, or several do.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -231,12 +239,12 @@ def hints_at(
 
 
 def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the names whose value is within `NEAR` of the divisor."""
+    """Return the names of ``known`` whose value is within `NEAR` of the divisor."""
     return tuple(n for n, value in known.items() if abs(divisor / value - 1.0) <= NEAR)
 
 
 class Convention(NamedTuple):
-    """How an architecture scales its scores; conventions.toml explains the fields."""
+    """How an architecture scales its scores; conventions.toml describes the fields."""
 
     rule: str = "sqrt"
     width: Sequence[str] = ()
@@ -275,7 +283,7 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The module that called attention."""
+    """The module that called attention in a layer, with its configuration."""
 
     module: str  # name of its class; empty where it is not known, as for files
     config: Config | None = None  # that it was built from
@@ -288,23 +296,23 @@ class Caller:
 
 
 class Fields(NamedTuple):
-    """The fields of a configuration, for one layer."""
+    """The fields of a model's configuration, as they apply to one layer."""
 
     config: Config
     layer: int
 
     @property
     def kind(self) -> str:
-        """The architecture."""
+        """The architecture: ``model_type`` of the configuration."""
         return on_one_line(self.config.get("model_type"))
 
     @property
     def source(self) -> str:
-        """The source of a divisor, for a sentence."""
+        """Words for where a divisor comes from: ``(configuration of llama)``."""
         return f"(configuration of {self.kind})"
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
-        """Return the name and number of the first field that is set; None without."""
+        """Return (name, number) of the first field that is set; None if none is."""
         by_layer = _mapping(self.config, "per_layer_config").items()
         own = {int(n): one for n, one in by_layer if str(n).isdecimal()}
         for name in names:
@@ -314,7 +322,10 @@ class Fields(NamedTuple):
         return None
 
     def need(self, names: Sequence[str]) -> tuple[str, float]:
-        """Return what `find` returns; raise an `InputError` if no field is set."""
+        """Return (name, number) of the first field that is set; an error if none is.
+
+        It is an `InputError`.
+        """
         found = self.find(names)
         if found is None:
             raise InputError(
@@ -325,24 +336,24 @@ class Fields(NamedTuple):
 
     @property
     def rope(self) -> Config:
-        """The fields of rotary embeddings; their name depends on the version."""
+        """The fields of rotary embeddings, whose name depends on the version."""
         found = _mapping(self.config, "rope_parameters")
         return found or _mapping(self.config, "rope_scaling")
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
-    """Return a positive number of a field; raise an `InputError` for anything else."""
+    """Return a field's value if it is a positive number; else raise an `InputError`."""
     return require_number(f"{name} of config", value, SMALLEST, LARGEST)
 
 
 def _mapping(config: Config, name: str) -> Config:
-    """Return a field that is a mapping; empty if it is not."""
+    """Return a field that is a mapping; an empty one if the field is no mapping."""
     found = config.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
-    """Return the width of a head that is scaled by, and its derivation."""
+    """Return the width of a head for the divisor, and how it is derived, in words."""
     if convention.width:
         found = [fields.need([name]) for name in convention.width]
     elif one := fields.find(HEAD_DIM):
@@ -360,11 +371,11 @@ def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
 
 
 class _UndeterminedError(Exception):
-    """Why a configuration does not determine a divisor."""
+    """The reason why a configuration does not determine a divisor."""
 
 
 def _sqrt(fields: Fields, convention: Convention) -> Expected:
-    """Return the square root of the width of a head."""
+    """Return the divisor that is the square root of the width of a head."""
     width, text = _width(fields, convention)
     width *= convention.factor
     if convention.factor != 1.0:
@@ -377,7 +388,7 @@ def _sqrt(fields: Fields, convention: Convention) -> Expected:
 
 
 def _none(fields: Fields, convention: Convention) -> Expected:
-    """Return the divisor 1, of architectures such as T5 that do not scale."""
+    """Return the divisor 1, for architectures such as T5 that do not scale."""
     mistakes = {}
     with suppress(InputError, _UndeterminedError):  # the width is no part of it
         mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
@@ -385,7 +396,10 @@ def _none(fields: Fields, convention: Convention) -> Expected:
 
 
 def _field(fields: Fields, convention: Convention) -> Expected:
-    """Return Gemma's divisor, the root of a field, or Granite's, its reciprocal."""
+    """Return the divisor that a field determines.
+
+    It is the square root of the field for Gemma, and its reciprocal for Granite.
+    """
     name, value = fields.need([convention.rule])
     divisor, text = 1.0 / value, f"1 / ({name} = {value:g})"
     if name == "query_pre_attn_scalar":
@@ -395,7 +409,10 @@ def _field(fields: Fields, convention: Convention) -> Expected:
 
 
 def _flags(fields: Fields, convention: Convention) -> Expected:
-    """Return GPT-2's divisor: 1 or the root, perhaps times the number of the layer."""
+    """Return GPT-2's divisor: 1 or the square root of the width of a head.
+
+    If the configuration says so, it is multiplied by the number of the layer, from 1.
+    """
     width, text = _width(fields, convention)
     root = divisor = math.sqrt(width)
     text, mistakes = f"sqrt({text})", {}
@@ -410,9 +427,10 @@ def _flags(fields: Fields, convention: Convention) -> Expected:
 
 
 def _mscale(fields: Fields, convention: Convention) -> Expected:
-    """Return DeepSeek's divisor: the root over the square of YaRN's factor.
+    """Return DeepSeek's divisor: sqrt(width of a head) / m^2.
 
-    That is a factor of queries and of keys (Peng et al. 2023, equation 22).
+    YaRN multiplies both queries and keys by the factor m (Peng et al. 2023, equation
+    22).
     """
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
@@ -441,13 +459,23 @@ RULES: dict[str, Callable[[Fields, Convention], Expected]] = {
 
 
 def _number_of(rope: Config, name: str) -> float | None:
-    """Return a number of rotary embeddings; None where the field is not set or 0."""
+    """Return a number of rotary embeddings by its field; None if not set or 0."""
     value = rope.get(name)
     return _number(name, value) if value else None
 
 
 def _expected_at(caller: Caller, number: int) -> Expected:
-    """Return the expected divisor of a layer; the caller may have its own number."""
+    """Return the expected divisor of a layer, by the configuration of its caller.
+
+    ``number`` is that of the layer, unless the caller has its own.
+
+    Raises
+    ------
+    _UndeterminedError
+        If the configuration is missing, or does not determine the divisor.
+    InputError
+        If a field is missing or is no number.
+    """
     if caller.config is None:
         raise _UndeterminedError("there is no configuration")
     layer = number if caller.layer is None else caller.layer
@@ -505,9 +533,10 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
 def _measured(
     caller: Caller, fields: Fields, convention: Convention, usual: float
 ) -> float | None:
-    """Return the measured factor of q·k before attention; None if not measured.
+    """Return the measured factor of q·k before attention; None if it was not measured.
 
-    Rotary embeddings have no part in it; it is the convention's own where it is near.
+    Rotary embeddings have no part in it.  If it is near ``usual``, the factor that the
+    convention implies, it is exactly that.
     """
     if caller.is_whole:
         return 1.0
@@ -519,7 +548,7 @@ def _measured(
 
 
 def _say_unknown(config: Config) -> str:
-    """Say that an architecture is not known, and which of its parts are."""
+    """Return words that an architecture is not known, and which of its parts are."""
     kind = show(config.get("model_type"))
     parts = [
         f"{on_one_line(name)} ({show(part['model_type'])})"
@@ -532,10 +561,11 @@ def _say_unknown(config: Config) -> str:
 
 
 def expected_of(callers: Mapping[int, Caller]) -> Expected:
-    """Return the divisors that configurations imply for layers, by their numbers.
+    """Return the divisor that configurations imply for each layer.
 
-    Where an architecture scales queries before attention, attention itself divides by
-    1, if the factor of the queries was measured.
+    ``callers`` maps numbers of layers to the modules that called attention.  If an
+    architecture scales queries before attention, the divisor is what remains for
+    attention itself; that needs a measured factor of the queries.
 
     Raises
     ------
@@ -563,23 +593,26 @@ def find_expected(
     config: Config | str | Path | None = None,
     callers: Sequence[Caller] = (),
 ) -> Expected:
-    """Return the divisor that is expected of a model, as typed or as configured.
+    """Return the divisor that a model ought to have, by ``expect`` or a configuration.
 
     Parameters
     ----------
     model : Model
     expect : str, float or None
-        `CONFIG`, a name or number as for `montecarlo.model.expected.expected_divisor`;
-        None for the configuration where one is known, else `EXPECTED`.
+        A name, number or formula of d_k, as for `expected_divisor`; or `CONFIG` for the
+        divisor that the configuration implies.  None means `CONFIG` if ``config`` is
+        given or a caller has a configuration, else `EXPECTED`.
     config : mapping, path or None
-        A configuration, in place of the captured ones.
+        A configuration that replaces the captured ones.
     callers : sequence of Caller
-        The module of each layer, as captured; empty for arrays and files.
+        For each layer, the module that called attention, with its configuration.  Empty
+        for arrays and files.
 
     Raises
     ------
     InputError
-        If an argument is not usable, or ``config`` stands without ``expect`` `CONFIG`.
+        If an argument is not usable; if ``config`` is given and ``expect`` is neither
+        None nor `CONFIG`; or if `CONFIG` is wanted and there is no configuration.
     """
     is_known = config is not None or any(one.config is not None for one in callers)
     if expect is None:
@@ -603,7 +636,7 @@ def find_expected(
 
 
 def read_config(config: object) -> Config:
-    """Return a configuration: a mapping, or the path of a config.json.
+    """Return a configuration, given as a mapping or as the path of a config.json.
 
     Raises
     ------

@@ -27,7 +27,7 @@ from montecarlo.small_files import require_regular
 def open_files(
     paths: Sequence[Path], *, axes: Sequence[str] | None = None, causal: bool = False
 ) -> Model:
-    """Return the arrays in files as one model; each file has further sequences of it.
+    """Return the arrays in files as one model; each file adds sequences to it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def open_files(
 
 
 def require_files(paths: Sequence[Path]) -> None:
-    """Raise `InputError` for files that cannot be read, or a file given twice."""
+    """Raise an `InputError` if a file cannot be read, or is given twice."""
     for path in paths:
         if path.suffix not in {".npz", ".pt"}:
             raise InputError(
@@ -73,7 +73,7 @@ def require_files(paths: Sequence[Path]) -> None:
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file by name, those of `NAMES` that are there."""
+    """Return those arrays of a file whose names are in `NAMES`: name -> array."""
     with path.open("rb") as file, _errors_in_one_line(path):
         if path.suffix == ".npz":
             if file.read(2) != b"PK":  # with which archives begin
@@ -100,7 +100,7 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
 
 @contextmanager
 def _errors_in_one_line(path: Path) -> Iterator[None]:
-    """Turn what NumPy or torch raises in a with block into `InputError` of one line."""
+    """Raise a one-line `InputError` for what NumPy or torch raises in a with block."""
     try:
         yield
     except InputError:
@@ -116,7 +116,7 @@ def _errors_in_one_line(path: Path) -> Iterator[None]:
 
 
 def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of floating-point numbers; raw bytes of bfloat16 become float32.
+    """Return an array as floating-point numbers; raw bytes of bfloat16 become float32.
 
     ``label`` is the name of the array in the message of an error.
     """

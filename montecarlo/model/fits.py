@@ -85,9 +85,9 @@ Terms = tuple[Array, list[Array]]
 
 
 def _cap(parameters: Array, scores: Array, _: Array) -> Terms:
-    """Return λ s capped at c by tanh, and its derivatives by the two parameters.
+    """Return (c tanh(λ s / c), [its derivatives by the two parameters]) for scores s.
 
-    ``parameters`` are λ and ln(c / λ).  Results have the shape of ``scores``.
+    ``parameters`` are λ and ln(c / λ).  All results have the shape of ``scores``.
     """
     t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
     bent = np.tanh(scores / t)
@@ -107,7 +107,7 @@ FORMS: dict[str, Callable[[Array, Array, Array], Terms]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The fit of a form to the rows of a head."""
+    """The fit of a form of logits, such as a scale alone, to the rows of a head."""
 
     form: str
     scale: float  # λ, the factor of scores
@@ -125,7 +125,10 @@ class Fit:
 
     @property
     def rounding(self) -> float:
-        """Bound of the residual by all rounding; that of scores is limited."""
+        """Bound of the residual by rounding of weights or outputs and of scores.
+
+        What rounding of scores may explain is limited.
+        """
         return math.hypot(
             self.direct, min(self.by_scores, MOST_OF_SCORES * self.explained)
         )
@@ -141,9 +144,9 @@ class Fit:
         return self.residual <= max(self.rounding, MOST_LEFT * self.explained)
 
     def interval(self, error: float = POINTWISE) -> Interval:
-        """Return Student's interval over rows.
+        """Return Student's confidence interval of the scale, over rows.
 
-        It misses the scale on a side with probability ``error``.
+        It misses the scale on each side with probability ``error``.
         """
         half = t_quantile(error, max(self.n_rows, 2.0)) * self.std_error
         return Interval(self.scale - half, self.scale + half)
@@ -151,7 +154,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Data of a weighted least-squares fit."""
+    """Data of a weighted least-squares fit, with products and sizes of them."""
 
     rows: Labels  # the row of each number
     weights: Array  # of the squares
@@ -161,11 +164,11 @@ class Numbers:
     groups: Labels  # groups of numbers with a constant each: rows, or as `_with_groups`
 
     def product(self, first: Array, second: Array) -> float:
-        """Return the weighted sum of products."""
+        """Return the weighted sum of the products of two arrays."""
         return float((self.weights * first * second).sum())
 
     def size(self, values: Array) -> float:
-        """Return the weighted root mean square."""
+        """Return the weighted root mean square of ``values``."""
         return math.sqrt(self.product(values, values) / float(self.weights.sum()))
 
 
@@ -178,7 +181,7 @@ Evidence: TypeAlias = "LogWeights | Outputs"
 
 
 class Fitted(NamedTuple):
-    """A fit with its data."""
+    """A fit with its data and its residual."""
 
     fit: Fit
     evidence: Evidence
@@ -190,7 +193,7 @@ class Fitted(NamedTuple):
 def fit_form(
     evidence: Evidence, form: str, scale: float | None = None, name: str = ""
 ) -> Fitted:
-    """Return the fit of a form to data, with what it leaves of them.
+    """Return the fit of a form of logits to data, with the residual.
 
     Parameters
     ----------
@@ -242,10 +245,10 @@ def fit_form(
 def _describe(
     evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
-    """Return a fit to data from its parameters, residual and direction.
+    """Return a `Fit` from the parameters, the residual and the direction of a fit.
 
-    The standard error is the larger one of rows and of groups: a constant is rounded
-    once for all numbers of its group.
+    The standard error is computed over rows and over groups of numbers, and the larger
+    one is used: a constant is rounded once for all numbers of its group.
     """
     own, by_scores, per_score = evidence.roundings(form, parameters)
     size, weights = evidence.size, evidence.weights
@@ -292,9 +295,10 @@ def _describe(
 
 
 def choose_fit(fits: Sequence[Fitted]) -> Fit:
-    """Return the fit of the simplest form that none beats, tested for rows that differ.
+    """Return the fit of the simplest form that no other clearly beats.
 
-    ``fits`` are those of all forms, the simplest first.
+    ``fits`` are those of all forms, the simplest first.  The chosen one is tested for
+    rows whose scales differ.
     """
     fit = _choose_form([one.fit for one in fits])
     (chosen,) = (one for one in fits if one.fit.form == fit.form)
@@ -302,14 +306,15 @@ def choose_fit(fits: Sequence[Fitted]) -> Fit:
 
 
 def _choose_form(fits: Sequence[Fit]) -> Fit:
-    """Return the first fit that no later one beats clearly.
+    """Return the first fit that no later one clearly beats.
 
-    No fit beats one whose residual is within the rounding of weights or outputs: a gain
-    there comes from roundings that depend on each other.  The standard error then
-    covers the scales of the forms that rows agree upon.
+    A fit whose residual is within the rounding of weights or outputs is not beaten: a
+    gain there comes from roundings that depend on each other.  Its standard error then
+    covers the scales of later forms that rows agree upon.
 
-    Where the residual is explained by rounding of scores alone, it covers the scales of
-    all simple forms with nearly the same residual: any of them may be the model's.
+    If only the rounding of scores explains the residual, the standard error covers the
+    scales of all simple forms with nearly the same residual: any of them may be the
+    model's.
     """
     first, others = fits[0], list[Fit]()
     for one in fits[1:]:
@@ -325,7 +330,7 @@ def _choose_form(fits: Sequence[Fit]) -> Fit:
 
 
 def _is_better(one: Fit, first: Fit) -> bool:
-    """Return whether a form fits clearly better than a simpler one."""
+    """Return whether a form fits clearly better than ``first``, a simpler form."""
     if not one.residual < CLEARLY * first.residual:
         return False
     more = max(first.degrees_of_freedom - one.degrees_of_freedom, 1)
@@ -334,10 +339,10 @@ def _is_better(one: Fit, first: Fit) -> bool:
 
 
 def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
-    """Return a fit after a test for rows with scales of their own.
+    """Return a fit after a test whether rows have scales of their own.
 
-    If they have, the form is ``row``; if rounding can be the reason, or they are nearly
-    the same, the standard error covers their spread.
+    If they have, its form becomes ``row``.  If rounding can be the reason, or if scales
+    are nearly the same, its standard error covers their spread.
     """
     evidence, direction, residual = chosen.evidence, chosen.direction, chosen.residual
     rows, weights = evidence.rows, evidence.weights
@@ -369,11 +374,13 @@ def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
 def _error_of(
     direction: Array, residual: Array, rows: NDArray[np.intp], weights: Array
 ) -> tuple[float, float]:
-    """Return the jackknife error of the scale, and the effective number of rows.
+    """Return (jackknife error of the scale, effective number of rows).
 
-    With fewer than two rows these are inf and 1.  ``direction`` is the derivative of
-    the prediction by the scale, orthogonal to those by the other parameters.
+    With fewer than two rows they are inf and 1.  ``direction`` is the derivative of the
+    prediction by the scale, orthogonal to those by the other parameters.
 
+    Notes
+    -----
     Errors within a row may depend on each other, so rows are left out.  A row's
     influence is divided by one minus its leverage.  The effective number of rows is
     Satterthwaite's, for influences in proportion to leverages.
@@ -393,7 +400,7 @@ def _error_of(
 def format_of(arrays: Sequence[Array]) -> NumberFormat:
     """Return the narrowest number format that holds all numbers exactly.
 
-    The widest one if none does.  The type of an array says less: weights of a bfloat16
+    If none does, the widest one.  The type of an array says less: weights of a bfloat16
     model are often float32.
     """
     narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
@@ -405,7 +412,10 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
 
 
 def rounding_error_of(arrays: Sequence[Array]) -> float:
-    """Return the relative rounding error of the format of some numbers."""
+    """Return the relative rounding error of the format of some numbers.
+
+    The format is the narrowest one that holds them all exactly, as in `format_of`.
+    """
     return float(2.0 ** -format_of(arrays).bits)
 
 
@@ -414,7 +424,7 @@ def rounding_error_of(arrays: Sequence[Array]) -> float:
 
 @dataclass(frozen=True)
 class LogWeights(Numbers):
-    """Logarithms of weights of pairs, with a free constant of each row."""
+    """Logarithms of attention weights, to be fitted with a constant for each row."""
 
     scores: Array
     logs: Array  # without the constants
@@ -424,7 +434,7 @@ class LogWeights(Numbers):
     linear_forms: ClassVar = ("plain", "distance")  # linear in their parameters
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
-        """Return the residual of the logarithms, and derivatives of the prediction.
+        """Return (residual of the logarithms, derivatives of their prediction).
 
         Shapes (n_numbers,) and (n_numbers, n_parameters).
         """
@@ -435,7 +445,7 @@ class LogWeights(Numbers):
     def start(self, form: str, scale: float | None) -> Array:
         """Return the parameters that a search starts from, shape (n_parameters,).
 
-        For a cap the best of some, with its best scale; 0 for other forms.
+        For a cap, the best of several sizes with its best scale; 0 for other forms.
         """
         del scale  # which a linear fit finds
         if form in self.linear_forms:
@@ -449,7 +459,7 @@ class LogWeights(Numbers):
         return np.array(min(found)[1:])
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return effects on each logarithm, as `Evidence` says."""
+        """Return three effects on each logarithm, as the comment at `Evidence` says."""
         del form  # a logarithm moves by the relative error of its weight
         ones = np.ones_like(self.logs)
         return ones, np.abs(parameters[0] * self.scores), ones
@@ -458,8 +468,8 @@ class LogWeights(Numbers):
 def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None:
     """Return the fit of the scale to attention weights; None with too few numbers.
 
-    ``is_quick``: a plain form that leaves nearly nothing is not compared with others,
-    which may widen its interval.
+    With ``is_quick``, a scale alone that leaves nearly no residual is returned at once.
+    Else it is compared with other forms, which may widen its interval.
     """
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
@@ -512,10 +522,11 @@ def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None
 def _other_fits(
     pairs: LogWeights, plain: Fitted, groups: dict[str, Labels]
 ) -> list[Fitted]:
-    """Return fits of the forms beside ``plain`` with enough pairs, the simplest first.
+    """Return fits of the forms other than ``plain``, the simplest first.
 
-    ``groups`` are labels of pairs with a common bias, by the form that they make; these
-    forms are left out once a residual is within rounding.
+    Only forms for which there are enough pairs.  ``groups`` maps a form to labels of
+    pairs that have a common bias.  Such forms are left out once a residual is within
+    rounding.
     """
     free, fits = len(pairs.logs) - pairs.n_constants, list[Fitted]()
     if free - 2 >= FEWEST_LEFT:
@@ -531,7 +542,7 @@ def _other_fits(
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
-    """Return the same data, but with a free constant of each group and of each row.
+    """Return the same data with a free constant for each group and for each row.
 
     ``groups`` has the number of the group of each pair, from 0.
     """
@@ -570,9 +581,9 @@ GIVEN = "given"
 
 
 def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
-    """Return which keys rows see under one of `MASKS`, or under the one passed.
+    """Return which keys each row sees, as booleans of shape (n_rows, n_keys).
 
-    Shape (n_rows, n_keys).
+    ``mask`` is a key of `MASKS`, or `GIVEN` for the mask that was passed to attention.
     """
     if mask != GIVEN or block.added is None:
         return MASKS.get(mask, MASKS["none"])(block)
@@ -581,13 +592,13 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
 
 
 def see_keys(block: Rows) -> NDArray[np.bool_]:
-    """Return which rows see any key under the mask that was passed, shape (n_rows,)."""
+    """Return which rows see any key, (n_rows,), by the mask that was passed."""
     seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
     return seen
 
 
 class Prediction(NamedTuple):
-    """The outputs that a form predicts for a block."""
+    """The outputs and weights that a form of logits predicts for a block of rows."""
 
     outputs: Array  # shape (n_rows, d_v)
     weights: Array  # shape (n_rows, n_keys)
@@ -596,9 +607,9 @@ class Prediction(NamedTuple):
     sink: Array | float  # the weight of the sink, shape (n_rows, 1)
 
     def moved(self, added: Array) -> Array:
-        """Return the change of outputs, to first order, by numbers added to logits.
+        """Return the first-order change of outputs, (n_rows, d_v), if logits change.
 
-        ``added`` has the shape (n_rows, n_keys), the change (n_rows, d_v).
+        ``added`` is the change of the logits, shape (n_rows, n_keys).
         """
         weighted = self.weights * added
         change: Array = weighted @ self.values
@@ -606,13 +617,16 @@ class Prediction(NamedTuple):
         return change
 
     def slopes(self, form: str) -> list[Array]:
-        """Return derivatives of the outputs by the parameters, each (n_rows, d_v)."""
+        """Return derivatives of the outputs by each parameter, each (n_rows, d_v)."""
         sink = [-self.sink * self.outputs] if form == "sink" else []
         return [self.moved(term) for term in self.terms] + sink
 
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Prediction:
-    """Return the outputs and weights of a form for a block, under a mask."""
+    """Return the outputs and weights of a form of logits for a block, under a mask.
+
+    ``mask`` is a key of `MASKS`, or `GIVEN` for the mask that was passed to attention.
+    """
     terms, slopes = FORMS[form](parameters, block.scores, block.distances)
     if mask == GIVEN and block.added is not None:
         terms = terms + block.added
@@ -630,7 +644,7 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Predic
 
 @dataclass(frozen=True)
 class Outputs(Numbers):
-    """Entries of the outputs of rows, under a mask."""
+    """Entries of the outputs of rows, to be fitted under a mask."""
 
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
@@ -638,9 +652,10 @@ class Outputs(Numbers):
     linear_forms: ClassVar[tuple[str, ...]] = ()
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
-        """Return the residual of the outputs, and derivatives of the prediction.
+        """Return (residual of the outputs, derivatives of their prediction).
 
-        Shapes (n_entries,) and (n_entries, n_parameters), entries of all blocks.
+        Shapes (n_entries,) and (n_entries, n_parameters), for the entries of all
+        blocks.
         """
         made = [make_outputs(form, parameters, b, self.mask) for b in self.blocks]
         pairs = zip(self.blocks, made, strict=True)
@@ -649,9 +664,10 @@ class Outputs(Numbers):
         return joined(block.outputs - one.outputs for block, one in pairs), columns
 
     def start(self, form: str, scale: float | None) -> Array:
-        """Return those of a few parameters that fit a few rows best.
+        """Return parameters that a search starts from, shape (n_parameters,).
 
-        Shape (n_parameters,).  Where ``scale`` is given, it is the first parameter.
+        Of several that are tried, they fit a few rows best.  If ``scale`` is given, it
+        is the first parameter.
         """
         n_rows = TRIAL_ROWS // len(self.blocks) + 1
         few = [
@@ -664,7 +680,7 @@ class Outputs(Numbers):
         starts = [np.array([one, *rest]) for one in scales for rest in more]
 
         def size(parameters: Array) -> float:
-            """Return the sum of squares that parameters leave."""
+            """Return the sum of squared residuals in a few rows."""
             made = [make_outputs(form, parameters, b, self.mask).outputs for b in few]
             left = [b.outputs - one for b, one in zip(few, made, strict=True)]
             return math.fsum(float(np.square(one).sum()) for one in left)
@@ -672,7 +688,7 @@ class Outputs(Numbers):
         return min(starts, key=size)
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return effects on each entry of the outputs, as `Evidence` says."""
+        """Return three effects on each entry, as the comment at `Evidence` says."""
         parts = []
         for block in self.blocks:
             made = make_outputs(form, parameters, block, self.mask)
@@ -688,18 +704,18 @@ class Outputs(Numbers):
 
 
 def joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Return the entries of all arrays in one vector."""
+    """Return the entries of all arrays in one array with one axis."""
     return np.concatenate([one.ravel() for one in parts])
 
 
 def fit_outputs(
     blocks: Sequence[Rows], forms: Sequence[str] = tuple(FORMS)
 ) -> tuple[Fit, str] | None:
-    """Return the fit of the scale to outputs, and the name of the mask.
+    """Return (fit of the scale to outputs, name of the mask); None if there is no fit.
 
-    The mask is a key of `MASKS`, or `GIVEN` where rows have one.  None instead of both
-    where there are too few numbers, or scores are all the same.  ``forms`` are tried,
-    ``plain`` the first.
+    The mask is a key of `MASKS`, or `GIVEN` if the rows have the mask that was passed
+    to attention.  There is no fit if there are too few numbers, or if all scores are
+    the same.  ``forms`` are tried in their order, ``plain`` being the first.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -729,10 +745,11 @@ def fit_outputs(
 
 
 def _size_of_changes(squares: Array, prediction: Prediction) -> Array:
-    """Return how far outputs move, root mean square, by independent changes of scores.
+    """Return the root mean square change of outputs, (n_rows, d_v), if scores change.
 
-    ``squares`` are those of the changes times those of the weights.  The derivative of
-    an output by a score is weight * (value - output).  Shape (n_rows, d_v).
+    The changes of scores are independent.  ``squares`` are their mean squares times the
+    squared weights: the derivative of an output by a score is weight * (value -
+    output).
     """
     values = prediction.values
     found: Array = (

@@ -55,7 +55,7 @@ class Operation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the operation; that of its in-place variant is the same."""
+        """Name of the operation, such as ``mul``; also for its in-place variant."""
         return base_name(self.func)
 
 
@@ -67,23 +67,23 @@ class Product:
     tensors : sequence of Tensor
         The two factors, as torch multiplied them.
     provenances : sequence of Provenance
-        Of the two factors.
+        The provenances of the two factors.
 
     Attributes
     ----------
     left, right : Tensor, shape (n_blocks, n_rows, d) and (n_blocks, n_columns, d)
         The factors, the second transposed.
     provenances : tuple of Provenance
-        Those of ``left`` and ``right``.
+        The provenances of ``left`` and ``right``.
     """
 
     def __init__(
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
         def with_blocks(x: Tensor) -> Tensor:
-            """Return a tensor as (n_blocks, n_rows, n_columns).
+            """Return a tensor of shape (n_blocks, n_rows, n_columns).
 
-            All axes but the last two are joined.
+            All axes except the last two are joined.
             """
             return x.reshape(-1, *x.shape[-2:])
 
@@ -95,12 +95,12 @@ class Product:
 
     @property
     def is_flat(self) -> bool:
-        """Whether both tensors are matrices."""
+        """Whether both factors are matrices, with no further axes."""
         return all(one.ndim == 2 for one in self._tensors)
 
     @property
     def is_unmodified(self) -> bool:
-        """Whether nothing was written into the two tensors after the product."""
+        """Whether nothing was written into the two factors after the product."""
         return _versions_of(self._tensors) == self._versions
 
     def __str__(self) -> str:
@@ -108,9 +108,9 @@ class Product:
 
 
 def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
-    """Return a counter for each tensor, which torch increases as it writes into it.
+    """Return for each tensor how often torch has written into it.
 
-    0 for tensors of inference mode, which have none.
+    0 for tensors of inference mode, for which torch does not count.
     """
     return [0 if one.is_inference() else one._version for one in tensors]
 
@@ -118,8 +118,8 @@ def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
 class Weights:
     """Attention weights, the softmax of a product, until they are multiplied by values.
 
-    ``provenance`` leads from the product to softmax, and ``kind`` is the name of the
-    softmax operation.
+    ``provenance`` has the operations from the product to softmax, and ``kind`` is the
+    name of the softmax operation.
     """
 
     def __init__(self, tensor: Tensor, provenance: "Provenance", kind: str) -> None:
@@ -130,7 +130,7 @@ class Weights:
 
 
 class Provenance(NamedTuple):
-    """Where the entries of a tensor come from: its origin, and what was done since."""
+    """Where the entries of a tensor come from: an origin, and what was done since."""
 
     shape: tuple[int, ...]  # of the origin, the tensor where the provenance begins
     moves: tuple[Move, ...] = ()  # operations since that moved entries
@@ -142,29 +142,30 @@ class Provenance(NamedTuple):
     n_factors_before_cap: int | None = None  # len(factors) at tanh; None without tanh
 
     def moved(self, move: Move) -> "Provenance":
-        """Return the provenance after one more operation that moved entries."""
+        """Return the provenance with one more operation that moves entries."""
         return self._replace(moves=(*self.moves, move))
 
     def labels(self, roots: Callable[[tuple[int, ...]], list[Tensor]]) -> list[Tensor]:
-        """Return index tensors that say for each entry where it stood in the origin.
+        """Return index tensors that say where each entry stood in the origin.
 
-        They have the shape of the tensor, one for each label of a place.  ``roots`` is
-        `label_product` or `label_tensor`, which label the entries of the origin.
+        ``roots`` is `label_product` or `label_tensor`: it labels the entries of the
+        origin, such as by row and column.  There is one index tensor for each of these
+        labels, of the shape of the tensor.
         """
         return [
             reduce(lambda x, move: move(x), self.moves, x) for x in roots(self.shape)
         ]
 
     def scale(self, *, only_last: bool = False) -> float:
-        """Return the product of all factors; 1 without any, NaN if one is unknown.
+        """Return the product of all factors; 1 without factors, NaN if one is unknown.
 
-        With ``only_last``, the last factor alone.
+        With ``only_last``, return the last factor.
         """
         return math.prod(self.factors[-1:] if only_last else self.factors)
 
     @property
     def cap(self) -> float | None:
-        """The number that tanh was multiplied by; None without tanh."""
+        """The cap: the number that tanh was multiplied by; None without tanh."""
         before = self.n_factors_before_cap
         return None if before is None else math.prod(self.factors[before:])
 
@@ -172,7 +173,7 @@ class Provenance(NamedTuple):
 def label_product(shape: tuple[int, ...]) -> list[Tensor]:
     """Return three index tensors of ``shape``, for a batch of matrix products.
 
-    They are the number in the batch (the block), the row and the column of each entry.
+    They hold the number in the batch (the block), the row and the column of each entry.
     """
     *blocks, rows, columns = shape
     n_blocks = math.prod(blocks)
@@ -184,7 +185,7 @@ def label_product(shape: tuple[int, ...]) -> list[Tensor]:
 
 
 def label_tensor(shape: tuple[int, ...]) -> list[Tensor]:
-    """Return two index tensors of ``shape``: the row and the column of each entry.
+    """Return two index tensors of ``shape``, with the row and the column of each entry.
 
     Rows are counted over all axes but the last.
     """
@@ -218,9 +219,10 @@ def _varies(label: Tensor, axis: int) -> bool:
 
 
 class ProvenanceTracker:
-    """Keeps provenances of tensors, and finds attention in operations that ran.
+    """Keeps the provenances of tensors, and finds attention in operations that ran.
 
-    What it finds is added to the receiver: queries, keys, weights, and the options.
+    Queries, keys, weights and options of attention that it finds are added to the
+    receiver.
     """
 
     def __init__(self, receiver: Receiver) -> None:
@@ -228,9 +230,9 @@ class ProvenanceTracker:
         self._provenances: dict[int, tuple[weakref.ref[Tensor], Provenance]] = {}
 
     def handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the method to call after each run of an operation of torch, ``func``.
+        """Return the method to call after each run of the torch operation ``func``.
 
-        It takes the `Operation`, and updates the provenances.
+        The method takes the `Operation`, and updates the provenances.
         """
         name = base_name(func)
         is_elementwise = name in ELEMENTWISE or torch.Tag.pointwise in func.tags
@@ -245,21 +247,21 @@ class ProvenanceTracker:
         return next(handler for applies, handler in handlers if applies)
 
     def _get_provenance(self, tensor: object) -> Provenance | None:
-        """Return the provenance that is stored for a tensor; None without one."""
+        """Return the provenance that is stored for a tensor; None if there is none."""
         found = self._provenances.get(id(tensor))
         return found[1] if found is not None else None
 
     def factor(self, tensor: Tensor) -> float:
-        """Return the product of all numbers a tensor was multiplied by.
+        """Return the product of all factors that a tensor was multiplied by.
 
-        Since the origin of its provenance: 1 if there are none, NaN if one is unknown
-        or the tensor has no provenance.
+        They count from the origin of its provenance.  1 if there are none.  NaN if one
+        is unknown, or if the tensor has no provenance.
         """
         known = self._get_provenance(tensor)
         return math.nan if known is None else known.scale()
 
     def _provenance(self, tensor: Tensor) -> Provenance:
-        """Return the stored provenance of a tensor, else one that begins at it."""
+        """Return the stored provenance of a tensor, or a new one whose origin it is."""
         is_parameter = isinstance(tensor, torch.nn.Parameter)
         return self._get_provenance(tensor) or Provenance(
             tuple(tensor.shape), is_parameter=is_parameter
@@ -270,16 +272,17 @@ class ProvenanceTracker:
         number = id(tensor)
 
         def drop(ref: weakref.ref[Tensor]) -> None:
-            """Forget the provenance, unless another tensor has ``number`` by now."""
+            """Forget the provenance, unless another tensor has the same id by now."""
             if self._provenances.get(number, (None,))[0] is ref:
                 del self._provenances[number]
 
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
     def _track_view(self, operation: Operation) -> None:
-        """Store provenances of the results of a view or a reshape: one more move.
+        """Store provenances of the results of a view or a reshape.
 
-        A view such as ``split`` has several results.
+        They are that of the argument with one more move.  A view such as ``split`` has
+        several results.
         """
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
@@ -296,9 +299,10 @@ class ProvenanceTracker:
                 self._set(one, provenance.moved(move))
 
     def _track_elementwise(self, operation: Operation) -> None:
-        """Store the provenance of the result of an operation entry by entry.
+        """Store the provenance of the result of an operation on single entries.
 
-        It is that of an argument, with the factor or cap that the operation is.
+        It is that of an argument, to which a factor or a cap is added if the operation
+        is one.
         """
         name, args, result = operation.name, operation.args, operation.result
         output = result if isinstance(result, Tensor) else result[0]
@@ -321,9 +325,10 @@ class ProvenanceTracker:
     ) -> tuple[Tensor, Provenance] | None:
         """Return (tensor, provenance) of the argument that the result comes from.
 
-        ``name``, ``args`` and ``kwargs`` are those of an operation.  Scores and weights
-        come before other arguments, and those that were lost last.  None if no argument
-        has a provenance or begins one.
+        ``name``, ``args`` and ``kwargs`` are those of the operation.  If several
+        arguments have a provenance, scores and weights are preferred, and among them
+        those that can still be traced.  None if no argument has a provenance or begins
+        one.
         """
         known = [
             (one, provenance)
@@ -349,9 +354,9 @@ class ProvenanceTracker:
     ) -> Provenance:
         """Return a provenance after an operation that may multiply by a factor.
 
-        ``name`` is that of the operation, ``others`` are its other arguments.  For
-        queries and keys, a product with other numbers entry by entry, such as a rotary
-        embedding, leaves the factors as they are; other operations remove them.
+        ``name`` is that of the operation, and ``others`` are its other arguments.  If
+        queries or keys are multiplied entry by entry, as by a rotary embedding, their
+        factors stay.  Other operations on queries and keys remove the factors.
         """
         is_scores = provenance.product is not None
         factors = provenance.factors
@@ -374,8 +379,9 @@ class ProvenanceTracker:
     def _track_other(self, operation: Operation) -> None:
         """Store the provenance of the results of any other operation.
 
-        Scores and weights are lost by it.  Other tensors of the same shape keep their
-        provenance without factors; where tensors are joined, common factors stay.
+        The results of scores and weights are marked as lost.  Results that have the
+        shape of another argument keep its provenance, without factors.  If tensors are
+        joined, a factor that all have in common stays.
         """
         (first, *_), result = operation.args, operation.result
         is_joined = operation.name == "cat"
@@ -399,7 +405,10 @@ class ProvenanceTracker:
                 self._set(one, known[0]._replace(factors=(), is_parameter=False))
 
     def _track_softmax(self, operation: Operation) -> None:
-        """Store the result of softmax as attention weights, if it is of a product."""
+        """Store the result of softmax as attention weights if its input is a product.
+
+        Otherwise the result is marked as lost.
+        """
         result, provenance = operation.result, self._provenance(operation.args[0])
         if provenance.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
@@ -413,7 +422,7 @@ class ProvenanceTracker:
         self._set(result, provenance)
 
     def _track_product(self, operation: Operation) -> None:
-        """Add attention to the receiver if a factor is weights, else store a product.
+        """Add attention to the receiver if a factor is weights; else store the product.
 
         A product of two tensors that are no parameters may be that of queries and keys.
         """
@@ -438,8 +447,9 @@ class ProvenanceTracker:
     def _factor_provenance(self, tensor: Tensor) -> Provenance:
         """Return the provenance of a factor of a product.
 
-        A product of two matrices that was given to no softmax is a projection, by a
-        tensor that is no `Parameter`: it is no origin.
+        A factor may itself be a product of two matrices that was given to no softmax.
+        That is a projection by a tensor that is no `Parameter`.  Its provenance begins
+        anew, with its known factors.
         """
         known = self._provenance(tensor)
         is_given = known.weights is not None or known.lost.endswith("(softmax)")
@@ -451,13 +461,20 @@ class ProvenanceTracker:
     def _ends_attention(
         self, provenance: Provenance, axis: int, ends: tuple[Tensor, Tensor]
     ) -> bool:
-        """Return whether a product that sums over an axis is one of weights and values.
+        """Return whether a product is that of weights and values, which ends attention.
 
-        If so, the product with values ends attention: it is added to the receiver if it
-        can be read, else reported as missed.  ``provenance`` is that of the factor,
-        ``axis`` the axis of it that the product sums over, and ``ends`` the other
-        factor and the result: if the first is of weights, values (block, key, entry)
-        and outputs (block, query, entry).
+        If so, attention is added to the receiver, or reported as missed if it cannot be
+        read.
+
+        Parameters
+        ----------
+        provenance : Provenance
+            Of one factor, which may be weights.
+        axis : int
+            The axis of this factor that the product sums over.
+        ends : tuple of Tensor
+            The other factor and the result.  If the first factor is weights, they are
+            values (block, key, entry) and outputs (block, query, entry).
         """
         product, weights = provenance.product, provenance.weights
         if provenance.lost:
@@ -491,11 +508,18 @@ class ProvenanceTracker:
     ) -> str:
         """Add queries, keys, weights, values and outputs to the receiver.
 
-        Return the reason if it fails.
+        Return the reason if that fails, such as ``queries or keys were written into``,
+        and an empty string if it succeeds.
 
-        Such as ``queries or keys were written into``; empty on success.  ``used`` is
-        the provenance of the weights at the product with values, ``axis`` the axis that
-        this product sums over, and ``ends`` are values and outputs.
+        Parameters
+        ----------
+        weights : Weights
+        used : Provenance
+            Of the weights at the product with values.
+        axis : int
+            The axis of the weights that this product sums over.
+        ends : tuple of Tensor
+            Values and outputs.
         """
         product, tensor = weights.product, weights.tensor
         if product is None or tensor is None or not product.is_unmodified:
@@ -564,24 +588,24 @@ class ProvenanceTracker:
 def _pick(
     number: int, split: Callable[[Tensor], Sequence[Tensor]], x: Tensor
 ) -> Tensor:
-    """Return one of the tensors that an operation splits another into."""
+    """Return the result with index ``number`` of an operation that splits a tensor."""
     return split(x)[number]
 
 
 def base_name(func: Any) -> str:  # noqa: ANN401
-    """Return the name of an operation, ``mul`` for ``aten::mul.Tensor``.
+    """Return the name of a torch operation, ``mul`` for ``aten::mul.Tensor``.
 
-    That of its in-place variant, ``aten::mul_.Tensor``, is the same.
+    In-place variants have the same name: ``mul`` for ``aten::mul_.Tensor``.
     """
     return str(func._schema.name).partition("::")[2].removesuffix("_")
 
 
 def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | None:
-    """Return the two axes of weights along which (queries, keys) vary, by number.
+    """Return (axis of queries, axis of keys) of weights, by number.
 
-    ``row`` and ``key`` are index tensors of the shape of the weights: of which query
-    and key each weight is.  None if keys vary along no axis or several.  A single query
-    has an axis of length 1.
+    ``row`` and ``key`` are index tensors of the shape of the weights: the query and the
+    key of each weight.  A single query has an axis of length 1.  None if keys vary
+    along no axis or several, or if there is no axis of queries.
     """
     axes = [n for n in range(weights.ndim) if _varies(key, n)]
     others = [n for n in range(weights.ndim) if n not in axes]
@@ -593,9 +617,9 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
     """Return whether an operation begins the provenance of its first argument.
 
-    It does if it multiplies or divides any tensor by a number (see `_factor_of`), or if
-    it is one of `ELEMENTWISE`, such as a copy, and its first argument is a parameter.
-    ``name`` is that of the operation, ``args`` are its arguments.
+    It does if it multiplies or divides a tensor by a number (see `_factor_of`).  It
+    also does if it is one of `ELEMENTWISE`, such as a copy, and its first argument is a
+    parameter.  ``name`` and ``args`` are those of the operation.
     """
     if name in {"mul", "div"}:
         return len(args) > 1 and _factor_of(args[1]) is not None
@@ -603,10 +627,11 @@ def _begins_provenance(name: str, args: Sequence[object]) -> bool:
 
 
 def _factor_of(other: object) -> float | None:
-    """Return the number that an operation multiplies or divides by, ``other``.
+    """Return the number that an operation multiplies or divides by.
 
-    None unless it is a finite number other than 0.  A tensor counts if it is a single
-    number on the CPU.
+    ``other`` is an argument of the operation.  None unless it is a finite number other
+    than 0.  A tensor is a number if it has a single entry and no axes, and is on the
+    CPU.
     """
     if isinstance(other, Tensor):
         if other.ndim or other.device.type != "cpu":
@@ -620,12 +645,12 @@ def _factor_of(other: object) -> float | None:
 def _order_of_heads(
     provenance: Provenance, blocks: Tensor, places: Tensor, axes_before: tuple[int, ...]
 ) -> Tensor:
-    """Return where in the weights each sequence and head is: (n_sequences, n_heads).
+    """Return the places of sequences and heads in the weights: (n_sequences, n_heads).
 
-    Entries count the matrices of weights, over all axes before queries and keys.  Heads
-    are columns of the projection that queries come from, and sequences are its rows.
-    Where that cannot be traced, the last axis before queries and keys is that of heads
-    if there are two or more such axes.
+    A place is the index of a matrix of weights, counted over all axes before queries
+    and keys.  Heads are told apart by the columns of the projection that queries come
+    from, and sequences by its rows.  If that cannot be traced, the last axis before
+    queries and keys is that of heads, provided that there are two or more such axes.
 
     Parameters
     ----------

@@ -35,8 +35,8 @@ class HeadSummary(NamedTuple):
     rows : int
         Number of rows that see at least 2 keys, without padding.
     score_max : float
-        Largest absolute score, after scale and cap and before any bias; infinite where
-        a score is not finite.
+        Largest absolute score, after scale and cap and before any bias.  Infinite if a
+        score is not finite.
     score_max_q50, score_max_q90, score_max_q99 : float
         Quantiles over rows of the largest absolute score of a row.
     entropy : float
@@ -48,8 +48,9 @@ class HeadSummary(NamedTuple):
     saturated_rows : float
         Share of rows whose largest weight is at least 0.9.
     scale : float
-        Factor of q·k: as it was passed, else the default of torch, 1 / sqrt(d_k); NaN
-        where it is unknown, as after division by a tensor, and so are largest scores.
+        Factor of q·k: as it was passed, else the default of torch, 1 / sqrt(d_k).  NaN
+        if it is unknown, as after division by a tensor; then largest scores are NaN,
+        too.
     """
 
     layer: int
@@ -79,7 +80,8 @@ class RowNumbers(NamedTuple):
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
     """Return largest score, entropy and largest weight of each row of a recorded call.
 
-    A row is a query of a sequence; rows that see one key, or padding, are left out.
+    A row is a query of a sequence.  Rows that see a single key, and rows of padding,
+    are left out.
 
     Parameters
     ----------
@@ -87,9 +89,10 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
         ``q`` and ``k``, shape (n_sequences, n_heads, n_tokens, d_k), and perhaps
         ``weights`` and ``added``, shape (n_sequences, n_heads, n_rows, n_keys).
     passed : mapping
-        Options of the call: ``source``, ``scale``, ``cap``; ``queries``, their number,
-        of which ``q`` holds the last; and ``hidden``, shape (n_sequences or 1, n_heads
-        or 1, n_rows or 1, n_keys): a mask that is added, or True for visible keys.
+        Options of the call: ``source``, ``scale`` and ``cap``; ``queries``, the number
+        of all queries, of which ``q`` holds the last; and ``hidden``, a mask that is
+        added, or True for visible keys, of shape (n_sequences or 1, n_heads or 1,
+        n_rows or 1, n_keys).
     """
     added = arrays.get("added", passed.get("hidden"))
     sequences = []
@@ -111,10 +114,11 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
 def _measure_sequence(
     arrays: Mapping[str, Numbers], scale: float, passed: Mapping[str, object]
 ) -> tuple[Numbers, ...]:
-    """Return the arrays of `RowNumbers` for one sequence: all its fields but the scale.
+    """Return the arrays of `RowNumbers` except the scale, for one sequence.
 
-    Each has the shape (n_heads, n_rows).  ``arrays`` are those of the sequence, shape
-    (n_heads, ...); of the options ``passed``, cap and number of queries count.
+    Each has the shape (n_heads, n_rows).  Rows that see a single key, or that are
+    padding, are left out.  ``arrays`` are those of the sequence, shape (n_heads, ...).
+    Of the options ``passed``, the cap and the number of queries are used.
     """
     q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
     grouped = q.reshape(len(k), -1, q.shape[2])
@@ -144,7 +148,10 @@ def _measure_sequence(
 
 
 def _read_added(added: Numbers | None) -> tuple[Numbers | float, Numbers | bool]:
-    """Return the bias of visible keys, and which keys are visible."""
+    """Return (bias of visible keys, which keys are visible) from what was added.
+
+    ``added`` may be a boolean mask, which has no bias; without it all keys are visible.
+    """
     if added is None:
         return 0.0, True
     if added.dtype == bool:
@@ -154,9 +161,9 @@ def _read_added(added: Numbers | None) -> tuple[Numbers | float, Numbers | bool]
 
 
 def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:
-    """Return the causal mask if weights follow it, True for visible keys; else None.
+    """Return a causal mask, True for visible keys, if all weights of later keys are 0.
 
-    Its shape is (1, n_rows, n_keys).  Weights follow it if all of later keys are 0.
+    Its shape is (1, n_rows, n_keys).  None if some of these weights are not 0.
     """
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
@@ -166,7 +173,10 @@ def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:
 
 
 def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
-    """Return the factor of q·k: as passed, or torch's default; NaN if it is unknown."""
+    """Return the factor of q·k that was passed, or else torch's default 1 / sqrt(d_k).
+
+    NaN if it is unknown.
+    """
     given = passed.get("scale")
     if isinstance(given, float | int):
         return float(given)
@@ -174,10 +184,10 @@ def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
 
 
 def summarise_rows(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
-    """Return a summary of each head of a layer, over the rows of all its calls.
+    """Return a `HeadSummary` for each head of a layer, over the rows of all its calls.
 
-    ``layer`` is its number, ``calls`` are from `measure_rows`.  One `HeadSummary` for
-    each head, in order; quantiles are values of rows, without interpolation.
+    ``layer`` is the number of the layer, and ``calls`` are from `measure_rows`.
+    Quantiles are values of rows, without interpolation.
     """
     largest, entropy, share, weight = (
         np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]

@@ -36,27 +36,28 @@ if TYPE_CHECKING:  # as long to import as all the rest
 def attention_maps(
     weights: ArrayLike, axes: Sequence[str] | None = None
 ) -> "pd.DataFrame":
-    """Return a summary of each head from its attention weights alone.
+    """Return a summary of each head from its attention weights only.
 
     It is for weights whose queries and keys are not known.
 
     Parameters
     ----------
     weights : array_like of floating-point numbers
-        At least 0; the axis of keys is the last, that of queries stands before it.
+        At least 0.  The axis of keys is the last, and that of queries stands before it.
     axes : sequence of str, optional
         As for `montecarlo.observe`, with ``d`` for the axis of keys.
 
     Returns
     -------
     DataFrame
-        A row per ``layer`` and ``head``.  Means over rows are ``entropy``, in nats;
-        ``effective_keys``, its exponential; ``weight_max``, the largest weight;
-        ``first_key``, the weight of the first key, which is large where it serves as
-        attention sink; and ``row_sum``, the sum of weights, less than 1 beside a sink
-        or where keys are cut off.  ``mask`` is as in `montecarlo.applied_scale`, from
-        weights of 0.  ``softmax`` is the axis along which weights sum to 1: ``keys``,
-        ``queries`` where softmax ran over the wrong axis, or empty.
+        A row per ``layer`` and ``head``.  These columns are means over rows:
+        ``entropy``, in nats; ``effective_keys``, its exponential; ``weight_max``, the
+        largest weight; ``first_key``, the weight of the first key, which is large if it
+        serves as attention sink; and ``row_sum``, the sum of weights, which is less
+        than 1 with a sink, or if keys are cut off.  ``mask`` is judged by weights of 0
+        and named as in `montecarlo.applied_scale`.  ``softmax`` is the axis along which
+        weights sum to 1: ``keys``, or ``queries`` if softmax ran over the wrong axis,
+        or empty.
 
     Raises
     ------
@@ -107,9 +108,10 @@ def _summarise_head(maps: Sequence[Array]) -> dict[str, Any]:
 
 
 def _bare_rows(weights: Array) -> Rows:
-    """Return weights as `Rows` without queries, keys and scores, for `name_mask`.
+    """Return attention weights as `Rows` without queries, keys and scores.
 
-    ``weights`` has the shape (n_rows, n_keys); the last row belongs to the last key.
+    `name_mask` takes such rows.  ``weights`` has the shape (n_rows, n_keys); the last
+    row belongs to the last key.
     """
     n_rows, n_keys = weights.shape
     nothing, shift = np.empty((n_rows, 0)), n_keys - n_rows

@@ -21,7 +21,7 @@ PairMasks = Sequence[NDArray[np.bool_]]
 
 
 class Mask(NamedTuple):
-    """The name of a head's mask, and what the weights of its rows add up to."""
+    """The name of a head's mask, and the sum of the weights of its rows."""
 
     #: ``none``; ``causal``, where the last query sees the last key; ``causal_start``,
     #: where the first query sees the first key alone; ``window``, causal and with a
@@ -37,10 +37,10 @@ class Mask(NamedTuple):
 
 
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
-    """Return the mask of a head, from weights of 0 that its scores do not explain.
+    """Return the mask of a head, judged by weights of 0 that scores do not explain.
 
-    ``blocks`` are rows of the head, one block for each sequence; ``fit`` is the fit of
-    its scale.
+    ``blocks`` are rows of the head, one block for each sequence, and ``fit`` is the fit
+    of its scale.
     """
     hidden = [_hidden_pairs(block, fit) for block in blocks]
     mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
@@ -53,9 +53,9 @@ def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
 
 
 def passed_mask(blocks: Sequence[Rows]) -> Mask:
-    """Return the mask that was passed to attention, from ``added`` of each block.
+    """Return the mask that was passed to attention; sums of weights are left unknown.
 
-    Sums of weights are not known.
+    It is read from ``added`` of each block of rows.
     """
     seen = [keys_seen(one) for one in blocks]
     return Mask(*name_mask(blocks, [~one for one in seen], seen))
@@ -64,16 +64,16 @@ def passed_mask(blocks: Sequence[Rows]) -> Mask:
 def sums_are_one(sums: Array, rounding_error: float) -> bool:
     """Return whether the weights of a typical row add up to 1, up to rounding.
 
-    ``sums`` are the sums of rows, whose median distance from 1 counts, and
-    ``rounding_error`` is the relative one of a weight.
+    The median over rows of the distance from 1 counts.  ``sums`` are the sums of rows,
+    and ``rounding_error`` is the relative rounding error of a weight.
     """
     return bool(np.median(np.abs(sums - 1.0)) <= _tolerance(rounding_error))
 
 
 def _tolerance(rounding_error: float) -> float:
-    """Return the largest difference from 1 of a sum of weights that rounding explains.
+    """Return how far rounding can take a sum of weights from 1.
 
-    ``rounding_error`` is the relative one of a weight.
+    ``rounding_error`` is the relative rounding error of a weight.
     """
     return max(MOST_ROUNDINGS * rounding_error, LEAST_LOST)
 
@@ -81,8 +81,8 @@ def _tolerance(rounding_error: float) -> float:
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
     """Return which keys a mask hides from each row, shape (n_rows, n_keys).
 
-    True where a weight is 0 although a smaller score of the row has a weight above 0:
-    scores alone would give the key the larger weight.
+    True if a weight is 0 although a smaller score of the same row has a weight above 0.
+    By scores alone, the weight of 0 would be the larger one.
     """
     expected: Array = fit.scale * block.scores
     if fit.form == "distance":
@@ -96,9 +96,10 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
 def name_mask(  # noqa: PLR0911 - a return for each name
     blocks: Sequence[Rows], hidden: PairMasks, seen: PairMasks
 ) -> tuple[str, int]:
-    """Return the name of a mask, as in `Mask.mask`, and the number of keys of a window.
+    """Return (name of a mask, number of keys of its window or chunks).
 
-    The number is 0 unless the name is ``window`` or ``chunks``.
+    The names are those of `Mask.mask`.  The number is 0 for other masks than ``window``
+    and ``chunks``.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def name_mask(  # noqa: PLR0911 - a return for each name
         Rows of a head, one block for each sequence.
     hidden, seen : sequence of ndarray of bool
         For each block, which pairs of a query and a key are surely hidden, and which
-        are surely not.  A pair may be neither.
+        are surely visible.  Some pairs may be neither.
     """
     is_hidden, is_seen = joined(hidden), joined(seen)
     if not is_hidden.any():
@@ -140,9 +141,9 @@ def name_mask(  # noqa: PLR0911 - a return for each name
 def _chunk_width(
     blocks: Sequence[Rows], rest: NDArray[np.bool_], seen: PairMasks
 ) -> int:
-    """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
+    """Return the number of keys of a chunk; 0 if rows see more than their own chunk.
 
-    ``rest`` are hidden pairs that no causal mask explains.
+    ``rest`` are hidden pairs that a causal mask does not explain.
     """
     first_keys = [one.argmax(axis=1) for one in seen]
     starts = joined(first_keys)

@@ -44,7 +44,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, answers.ScaleAnswer]:
-    """Return the quantities of each head, and the answer whether scales are expected.
+    """Return (quantities of each head, answer whether scales are as expected).
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def observe_files(  # noqa: PLR0913 - what is typed
 def make_tables(
     observation: Observation, answer: answers.ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
-    """Return the tables of a folder of results: name of a file -> table.
+    """Return the tables of a folder of results, by the names of their files.
 
-    ``applied-scale.csv`` is missing where neither weights nor outputs were given.
+    ``applied-scale.csv`` is missing if neither weights nor outputs were given.
     """
     tables = {"observation.csv": observing.observation_table(observation)}
     if answer.scales.heads:
@@ -91,9 +91,9 @@ def make_tables(
 def record_observation(
     observation: Observation, answer: answers.ScaleAnswer
 ) -> dict[str, Any]:
-    """Return an observation as data for JSON, with None for NaN and infinity.
+    """Return an observation and the answer as data for JSON; None for NaN and infinity.
 
-    ``applied`` has the scales and the answer.
+    The key ``applied`` has the scales and the answer.
     """
     model, scales = observation.model, answer.scales.heads
     record = {
@@ -126,7 +126,11 @@ def record_observation(
 
 
 def say_scales(observation: Observation, answer: answers.ScaleAnswer) -> Iterator[str]:
-    """Yield lines of text: the answer, each finding, and a list of dead heads."""
+    """Yield lines of text: the answer, each finding, and a list of dead heads.
+
+    Dead heads have queries, keys or scores that do not vary.  Without any there is no
+    list.
+    """
     yield answers.say_answer(answer)
     for line in answers.say_findings(answer):
         yield f"  {line}"
@@ -143,8 +147,8 @@ def list_heads(
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return (headings, rows) of a table of heads, with all cells as text.
 
-    At most `MOST_FINDINGS` heads: those whose divided scores have a variance within
-    rows that is farthest from 1.  The last two columns are words.
+    At most `MOST_FINDINGS` heads: those whose score variance within rows, after
+    division, is farthest from 1.  The last two columns are words.
     """
     divisors = {
         one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
@@ -164,17 +168,18 @@ def list_heads(
 
 
 def _sort_key(one: ObservedHead) -> float:
-    """Return the sort key of a head: the farther its variance is from 1, the lower.
+    """Return a sort key of a head, lower if its variance is farther from 1.
 
-    -|ln v| for the variance v of divided scores within rows; 0 at 1.
+    It is -|ln v| for the variance v of divided scores within rows.
     """
     return -abs(math.log(max(one.estimates["scaled_row_variance"].value, LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield a line of text that counts heads by state, and one if sequences are few.
+    """Yield a line that counts heads by state, and a second if there are few sequences.
 
-    Such as ``12 heads, d_k = 64, divisor 8: 3 saturated, 9 balanced``.
+    The first is such as ``12 heads, d_k = 64, divisor 8: 3 saturated, 9 balanced``.
+    The second warns of fewer than 5 sequences.
     """
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])

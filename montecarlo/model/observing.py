@@ -77,16 +77,16 @@ ROW_FUNCTIONS: Mapping[str, Callable[[RowSums], NDArray[Any]]] = {
 
 
 class HeadSums(NamedTuple):
-    """Sums of one head over groups of sequences.
+    """Sums over the tokens and scores of one head, for each group of sequences.
 
     Attributes
     ----------
     centres : tuple of ndarray, shape (d_k,)
-        Of queries and of keys: the first of each, which is subtracted before summing.
+        The first query and the first key, which are subtracted before summing.
     groups : dict of ndarray, shape (n_groups, ...)
-        ``count_q``, ``first_q`` and ``second_q`` are number, sum and sum of outer
-        products of queries, and with ``_k`` of keys; others are those of `_pair_sums`
-        and `_row_sums`.
+        ``count_q``, ``first_q`` and ``second_q`` are the number of queries, their sum,
+        and the sum of their outer products; ``count_k`` and so on those of keys.  Other
+        sums are those of `_pair_sums` and `_row_sums`.
     """
 
     centres: tuple[Array, Array]
@@ -94,10 +94,10 @@ class HeadSums(NamedTuple):
 
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
-    """Return sums over the queries, keys, scores and attention rows of a head.
+    """Return sums over queries, keys, scores and attention rows, by group of sequences.
 
-    There is a sum for each group of sequences, at most `MOST_GROUPS`.  ``divisor`` is
-    the number that scores are divided by before softmax.
+    There are at most `MOST_GROUPS` groups.  ``divisor`` is the number that scores are
+    divided by before softmax.
     """
     n = len(model.sequences)
     n_groups = min(n, MOST_GROUPS)
@@ -134,7 +134,8 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
 def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
     """Yield (number of the first row, scores) for blocks of rows of a sequence.
 
-    ``q`` and ``k`` have the shape (n_tokens, d_k), scores (rows of the block, n_keys).
+    ``q`` and ``k`` have the shape (n_tokens, d_k), and scores (n_rows of the block,
+    n_keys).
     """
     step = max(1, BLOCK // len(k))
     for start in range(0, len(q), step):
@@ -144,11 +145,12 @@ def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
 def _block_sums(
     scores: Array, start: int, *, causal: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Yield (name, sum) over the pairs that attention forms, as of `_pair_sums`.
+    """Yield (name, sum) over the pairs of query and key in a block of rows.
 
-    ``scores`` are those of a block of rows, and ``start`` is the number of its first
-    row.  Where attention is causal, further sums, whose names begin with ``all_``, are
-    over all pairs.
+    The sums are those of `_pair_sums`, over the pairs that attention forms.  If
+    attention is causal, there are further sums over all pairs, whose names begin with
+    ``all_``.  ``scores`` are those of the block, and ``start`` is the number of its
+    first row.
     """
     seen = np.full(len(scores), scores.shape[1])
     if causal:
@@ -163,10 +165,14 @@ def _pair_sums(
     """Yield (name, sum) over pairs of a query with the keys that it sees.
 
     ``seen`` is how many of the first keys each row sees.  Names begin with ``prefix``:
-    ``count``, ``s`` and ``s2`` are number of pairs, sum and sum of squares of scores,
-    ``within`` the sum of squared differences from the mean of the row.  ``rows`` and
-    ``row_variance`` are the number of rows that see several keys, and the sum of their
-    variances, with the denominator n - 1.
+
+    ========================= ==========================================================
+    ``count``                 number of pairs
+    ``s``, ``s2``             sum of the scores, and of their squares
+    ``within``                sum of squared differences from the mean of the row
+    ``rows``                  number of rows that see several keys
+    ``row_variance``          sum of the variances of these rows, denominator n - 1
+    ========================= ==========================================================
     """
     visible = np.arange(scores.shape[1]) < seen[:, np.newaxis]
     kept = np.where(visible, scores, 0.0)
@@ -184,12 +190,12 @@ def _pair_sums(
 def _row_sums(
     scores: Array, seen: NDArray[np.intp], divisor: float
 ) -> Iterator[tuple[str, Any]]:
-    """Yield (name, sum over rows) of each of `ROW_FUNCTIONS`, and the number of rows.
+    """Yield (name, sum over rows) for each of `ROW_FUNCTIONS`, and two further sums.
 
-    The number has the name `SOFTMAX_ROWS`; the sum of effective keys over keys seen has
-    the name `SHARE`.  ``scores`` are undivided, shape (n_rows, n_keys), and ``seen`` is
-    how many of the first keys each row sees.  Rows that see a single key, whose weight
-    is 1, are left out.
+    These are `SOFTMAX_ROWS`, the number of rows, and `SHARE`, the sum of effective keys
+    / keys seen.  Rows that see a single key, whose weight is 1, are left out.
+    ``scores`` are undivided, shape (n_rows, n_keys), and ``seen`` is how many of the
+    first keys each row sees.
     """
     scores, seen = scores[seen > 1], seen[seen > 1]
     hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
@@ -213,7 +219,7 @@ class HeadEstimate(NamedTuple):
     n_groups: int
 
     def interval(self, error_rate: float) -> intervals.Interval:
-        """Return Student's interval; it misses on each side with ``error_rate``.
+        """Return Student's confidence interval, with one-sided ``error_rate``.
 
         Its ends are NaN with fewer than five groups.
         """
@@ -229,8 +235,8 @@ def head_quantities(sums: HeadSums, divisor: float) -> Grouped:
     Returns
     -------
     dict of ndarray, shape (1 + n_groups,)
-        First the value of all sequences, then the values without each group of them;
-        only the first where there are fewer than five groups.
+        First the value over all sequences, then for each group of sequences the value
+        without this group.  With fewer than five groups, only the first.
     """
     groups = {name: _leave_groups_out(values) for name, values in sums.groups.items()}
     found = _entry_moments(sums.centres, groups)
@@ -244,10 +250,10 @@ def head_quantities(sums: HeadSums, divisor: float) -> Grouped:
 
 
 def _leave_groups_out(values: Array) -> Array:
-    """Return the sum over all groups, and then the sums over all but one of them.
+    """Return the sum over all groups, then for each group the sum without this group.
 
-    ``values`` has the shape (n_groups, ...), the result (1 + n_groups, ...); with fewer
-    than five groups (1, ...), the sum over all alone.
+    ``values`` has the shape (n_groups, ...), and the result (1 + n_groups, ...).  With
+    fewer than five groups, only the sum over all: shape (1, ...).
     """
     total: Array = values.sum(axis=0, keepdims=True)
     if len(values) < FEWEST:
@@ -259,11 +265,11 @@ def _leave_groups_out(values: Array) -> Array:
 
 
 def _entry_moments(centres: Sequence[Array], groups: Grouped) -> Grouped:
-    """Return variances of the entries, effective dimensions, and parts of Var(q·k).
+    """Return variances of entries, effective dimensions, and four parts of Var(q·k).
 
-    The parts are those that follow from moments of queries and keys: the first four of
-    `PARTS`.  ``centres`` and ``groups`` are as in `HeadSums`, ``groups`` with the sums
-    of `_leave_groups_out`.
+    These are the first four of `PARTS`, which follow from moments of queries and keys.
+    ``centres`` are as in `HeadSums`.  ``groups`` has the sums of `_leave_groups_out`,
+    by name.
     """
     d_k = len(centres[0])
     means, covariances = [], []
@@ -290,17 +296,17 @@ def _entry_moments(centres: Sequence[Array], groups: Grouped) -> Grouped:
 
 
 def _score_moments(groups: Grouped, found: Grouped, shift: float) -> Grouped:
-    """Return mean and variances of the scores, and the other two parts of Var(q·k).
+    """Return mean and variances of the scores, and the last two parts of Var(q·k).
 
-    ``found`` are the quantities of `_entry_moments`; ``shift`` is the score of the two
-    centres, which was subtracted from all scores.
+    ``found`` are the quantities of `_entry_moments`.  ``shift`` is the product of the
+    two centres, which was subtracted from all scores.
     """
 
     def moments(prefix: str) -> tuple[Array, Array]:
-        """Return (mean, variance) of scores over the pairs in ``groups`` with a prefix.
+        """Return (mean, variance) of the scores, less ``shift``, over some pairs.
 
         With the prefix "", over the pairs that attention forms; with ``all_``, over all
-        pairs.  Scores are those less ``shift``; both have the shape (1 + n_groups,).
+        pairs.  Both have the shape (1 + n_groups,).
         """
         mean = groups[f"{prefix}s"] / groups[f"{prefix}count"]
         return mean, groups[f"{prefix}s2"] / groups[f"{prefix}count"] - mean**2
@@ -322,8 +328,8 @@ def _score_moments(groups: Grouped, found: Grouped, shift: float) -> Grouped:
 def jackknife(stack: Array) -> HeadEstimate:
     """Return the estimate of a quantity, with a standard error by the jackknife.
 
-    ``stack`` is its value of all sequences, and then those without each group, from
-    `head_quantities`.
+    ``stack`` is from `head_quantities`: the value over all sequences, then for each
+    group of sequences the value without this group.
     """
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
@@ -357,7 +363,7 @@ class ObservedHead(NamedTuple):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Parts of the variance of the scores by name, as in `PARTS`; they sum to 1."""
+        """Share of each of `PARTS` in the variance of the scores; the sum is 1."""
         variance = self.estimates["score_variance"].value
         return {name: self.estimates[f"part_{name}"].value / variance for name in PARTS}
 
@@ -372,7 +378,7 @@ class Observation(NamedTuple):
 
     @property
     def dead(self) -> list[Head]:
-        """Heads without estimates: their queries, keys or scores do not vary."""
+        """Heads without estimates, as their queries, keys or scores do not vary."""
         seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
@@ -392,30 +398,30 @@ def observe(
     q : array_like of floating-point numbers
         Queries, by default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
-        Keys, with the same axes; they may have fewer heads, each for several heads of
+        Keys, with the same axes.  They may have fewer heads, each for several heads of
         queries (grouped-query attention).
     axes : sequence of str, optional
-        Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
-        the last two have to be there.
+        Names of the axes of both, among ``sequence``, ``layer``, ``head``, ``token``
+        and ``d``; the last two are required.
     causal : bool
         Whether a query sees only keys up to its own position.
     divisor : str or float
-        That the model divides scores by: a name, such as ``sqrt``, or a number.
+        What the model divides scores by: a name, such as ``sqrt``, or a number.
 
     Returns
     -------
     DataFrame
-        A row per head and quantity; those of layer and head ``all`` are means over
-        heads.  Columns are ``layer``, ``head``, ``quantity``, ``value``,
-        ``std_error``, ``ci_low``, ``ci_high`` and ``n_sequences``.  Standard errors
-        and 95 % intervals are by the jackknife over sequences; they are NaN with fewer
-        than five.
+        A row per head and quantity.  Rows whose layer and head are ``all`` are means
+        over heads.  Columns are ``layer``, ``head``, ``quantity``, ``value``,
+        ``std_error``, ``ci_low``, ``ci_high`` and ``n_sequences``.  Standard errors and
+        95 % intervals are by the jackknife over sequences; they are NaN with fewer than
+        five.
 
     Notes
     -----
     Quantities of the weights, such as ``entropy``, are means over rows after division
-    by ``divisor``.  Rows that see a single key are left out, as are heads whose queries
-    or keys are equal for all tokens.  Of a sequence at most 256 rows are used.
+    by ``divisor``.  Rows that see a single key are left out, and heads whose queries or
+    keys are equal for all tokens.  At most 256 rows of a sequence are used.
 
     Raises
     ------
@@ -430,10 +436,10 @@ def observe(
 def observe_model(
     model: Model, divisor: float, track: Track = untracked
 ) -> Observation:
-    """Return the quantities of every head whose queries and keys vary between tokens.
+    """Return estimates for all heads whose queries and keys vary between tokens.
 
-    ``divisor`` is the number that scores are divided by; ``track`` shows how many heads
-    are done.  `InputError` if no head varies.
+    ``divisor`` is the number that scores are divided by, and ``track`` shows how many
+    heads are done.  An `InputError` is raised if no head varies.
     """
     heads = []
     total: Grouped = {}
@@ -458,11 +464,11 @@ def observe_model(
 
 
 def head_state(estimates: Mapping[str, HeadEstimate]) -> str:
-    """Return the state of a head: how concentrated its weights are, one of `STATES`.
+    """Return the state of a head, one of `STATES`: how concentrated its weights are.
 
-    ``estimates`` are those of its quantities by name.  A head is saturated if half of
-    its rows are; else the share of keys that are effective decides, and the mean
-    largest weight whether it is balanced.
+    ``estimates`` are those of its quantities by name.  A head is ``saturated`` if half
+    of its rows are.  Otherwise the share of keys that are effective decides, and the
+    mean largest weight whether it is ``balanced``.
     """
     share, largest = estimates[SHARE].value, estimates["weight_max"].value
     if estimates["saturated_rows"].value >= 0.5:

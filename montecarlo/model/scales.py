@@ -86,13 +86,13 @@ class HeadScale:
 
     @property
     def form(self) -> str:
-        """The form of the fit, such as ``plain``; empty where none is determined."""
+        """The form of the fit, such as ``plain``; an empty string without one."""
         is_known = self.outcome in {"scale", "by_row"}
         return self.fit.form if is_known and self.fit is not None else ""
 
     @property
     def scale(self) -> float:
-        """The factor that scores are multiplied by; NaN where it is not determined."""
+        """The factor that scores are multiplied by; NaN if it is not determined."""
         is_known = self.outcome in DETERMINED
         return self.fit.scale if is_known and self.fit is not None else math.nan
 
@@ -108,16 +108,16 @@ class HeadScale:
 
     @property
     def interval(self) -> Interval:
-        """95 % interval of the scale; NaN where it is not determined."""
+        """95 % interval of the scale; its ends are NaN if none is determined."""
         if self.fit is None or math.isnan(self.scale):
             return NOT_DETERMINED
         return self.fit.interval()
 
     def divisors(self, error: float = POINTWISE) -> Interval:
-        """Return an interval of the divisor, by default the 95 % interval.
+        """Return a confidence interval of the divisor, by default the 95 % interval.
 
-        It misses the divisor on each side with probability ``error``.  Its ends are
-        infinite where the scale may be 0, and NaN where it is not determined.
+        ``error`` is one-sided.  The ends are infinite if the scale may be 0, and NaN if
+        the divisor is not determined.
         """
         if self.outcome != "scale" or self.fit is None:
             return NOT_DETERMINED
@@ -173,19 +173,19 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     Parameters
     ----------
     q : array_like of floating-point numbers
-        Queries as they are multiplied with keys, after rotary embeddings; by default
-        of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
+        Queries as they are multiplied with keys, after rotary embeddings; by default of
+        shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
-        Keys, likewise; they may have fewer heads.
+        Keys, after rotary embeddings, too; they may have fewer heads.
     weights : array_like, optional
         Attention weights: axes of ``q`` without ``d``, and keys last.
     v : array_like, optional
-        Values; with outputs, in place of weights.
+        Values.  Values and outputs may be given instead of weights.
     outputs : array_like, optional
         Outputs of each head, before heads are joined.
     added : array_like, optional
-        Beside values and outputs: mask and bias that were added to scaled scores before
-        softmax, axes as of weights; -5000 and less hides a key.
+        For values and outputs: mask and bias that were added to scaled scores before
+        softmax, with the axes of weights.  -5000 or less hides a key.
     axes : sequence of str, optional
         Names of the axes of q and k, v and outputs.
 
@@ -210,9 +210,9 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 
 
 def find_scales(model: Model, track: Track = untracked) -> ModelScales:
-    """Return the scales that all heads of a model apply; ``track`` shows the progress.
+    """Return the scales that all heads of a model apply; ``track`` shows progress.
 
-    ``heads`` of the result is empty if the model has neither weights nor outputs.
+    Without weights and outputs there are no scales: ``heads`` of the result is empty.
     """
     heads = track(model.heads() if model.source else [], "applied scale")
     with threadpool_limits(limits=1, user_api="blas"):
@@ -223,8 +223,8 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Return the factor that a head applies to q·k, fitted to its weights or outputs.
 
-    ``source`` says to which: ``weights`` or ``outputs``.  If no factor is determined,
-    the outcome of the result is the reason.
+    ``source`` is ``weights`` or ``outputs``.  If no factor is determined, ``outcome``
+    of the result is the reason.
     """
     fit, mask = None, Mask()
     rows, left_out = read_unpadded_rows(model, head, source)
@@ -252,10 +252,11 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
 
 
 def _read_some_rows(model: Model, head: Head, most: int) -> list[Rows]:
-    """Return rows of a head at even distances, of sequences at even distances.
+    """Return evenly spaced rows of a head, in evenly spaced sequences.
 
-    There is a block for each of these sequences, at most `MOST_SEQUENCES`.  ``most`` is
-    the number of pairs in all, which is exceeded for the sake of `FEWEST_ROWS` rows.
+    The result has a block of rows for each of these sequences, at most
+    `MOST_SEQUENCES`.  ``most`` is the largest number of pairs of query and key in all,
+    but there are at least `FEWEST_ROWS` rows.
     """
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
@@ -265,10 +266,11 @@ def _read_some_rows(model: Model, head: Head, most: int) -> list[Rows]:
 
 
 def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
-    """Return (rows of a head without padding, number of rows of padding).
+    """Return (blocks of rows of a head without padding, number of rows of padding).
 
-    There is a block of rows for each sequence; blocks without rows are left out.
-    ``source`` is ``weights`` or ``outputs``, by which padding is recognised.
+    There is a block for each sequence that has such rows.  ``source`` is ``weights`` or
+    ``outputs``: padding is recognised by weights of 0, or by a mask that hides all
+    keys.
     """
     if source == "weights":
         found = _read_some_rows(model, head, MOST_PAIRS)
@@ -282,11 +284,11 @@ def read_unpadded_rows(model: Model, head: Head, source: str) -> tuple[list[Rows
 
 
 def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
-    """Return for each block which rows are not padding, shape (n_rows,).
+    """Return for each block which rows are not padding, booleans of shape (n_rows,).
 
-    Rows of padding have weights that are all 0, or, in at most `MOST_EVEN` of the rows,
-    all the same although scores differ, as where a large number hid all keys.
-    `InputError` for weights below 0, which names layer and head.
+    In a row of padding all weights are 0; or they are all the same although scores
+    differ, as if a large number hid all keys.  The latter counts if at most `MOST_EVEN`
+    of the rows are such.  An `InputError` is raised for weights below 0.
     """
     weights = [one.weights for one in found]
     require_weights(weights, head.layer, head.head)
@@ -301,8 +303,8 @@ def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.
 def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     """Return which rows have the same weight for all keys although scores differ.
 
-    The result has the shape (n_rows,).  Keys of weight 0 do not count, and weights are
-    the same up to ``rounding_error``, which is relative.
+    Booleans of shape (n_rows,).  Keys of weight 0 do not count.  ``rounding_error`` is
+    the relative difference up to which weights are the same.
     """
     seen = block.weights > 0.0
     count = seen.sum(axis=1)
@@ -315,9 +317,9 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
 
 
 def _is_dead(rows: Sequence[Rows]) -> bool:
-    """Return whether queries, keys, weights, values or outputs are 0 in all rows.
+    """Return whether one of the head's arrays, such as the keys, is 0 in all rows.
 
-    One of these arrays suffices.  True if there are no rows.
+    True if there are no rows.
     """
     arrays = [{"q": one.queries, "k": one.keys} | dict(one.made) for one in rows]
     names = set().union(*arrays) - {ADDED}
@@ -327,8 +329,8 @@ def _is_dead(rows: Sequence[Rows]) -> bool:
 def _outcome(fit: fits.Fit | None, rounding_error: float, d_k: int) -> Outcome:
     """Return what a fit determines: a scale, or the reason why there is none.
 
-    ``fit`` is None where the rows hold no information; ``rounding_error`` is the
-    relative one of the weights or outputs.  A scale far below 1/``d_k`` is taken for 0.
+    ``fit`` is None if rows hold no information.  ``rounding_error`` is the relative
+    rounding error of weights or outputs.  A scale far below 1/``d_k`` is taken for 0.
     """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
@@ -360,7 +362,7 @@ def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
 
 
 def describe(one: HeadScale) -> dict[str, object]:
-    """Return the row of a head in the table of heads: column of `COLUMNS` -> value.
+    """Return the row of a head in the table of heads, by the columns `COLUMNS`.
 
     Such as ``{"layer": 0, "head": 3, "outcome": "scale", ...}``.
     """

@@ -46,24 +46,24 @@ def recording(
     model: object | None = None,
     begin: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Add attention that runs in a with block to a receiver.
+    """Pass each call of attention within a with block to ``receiver``.
 
-    The fused layers of torch, which return no weights, are switched off meanwhile:
-    modules then run as they do in training.
+    Meanwhile the fast path of torch's own layers, which returns no weights, is switched
+    off: these layers then run as they do in training.
 
     Parameters
     ----------
     receiver : Receiver
-        Takes the calls of attention.
+        Its method ``add`` is called with the arrays and options of each call.
     model : torch.nn.Module, optional
         The model whose passes are counted.
     begin : callable
-        Called before each pass of the model.
+        Called without arguments before each pass of ``model``.
 
     Raises
     ------
     InputError
-        If the model is no module of torch.
+        If ``model`` is not a torch.nn.Module.
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -83,7 +83,7 @@ def recording(
 
 
 def uncompiled() -> AbstractContextManager[object]:
-    """Return a context manager in which compiled models run as they are written."""
+    """Return a context manager in which models of ``torch.compile`` run uncompiled."""
     if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
         found: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
         return found
@@ -91,21 +91,22 @@ def uncompiled() -> AbstractContextManager[object]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """A mode of torch (`TorchDispatchMode`) that adds attention to a receiver.
+    """A `TorchDispatchMode` of torch that adds attention to a receiver.
 
-    In its with block torch calls it with each operation.  Compiled code stays compiled.
+    Within its with block, torch calls it for each operation.  Compiled code stays
+    compiled.
     """
 
     supports_higher_order_operators = True
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Tell the compiler of torch that this mode changes nothing."""
+        """Return True: for torch's compiler, this mode changes nothing."""
         return True
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Tell the compiler of torch not to stop for this mode."""
+        """Return True: torch's compiler need not stop for this mode."""
         return True
 
     def __init__(self, receiver: Receiver) -> None:
@@ -146,10 +147,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return result
 
     def _report(self, name: str, reason: str) -> None:
-        """Report an operation as missed, if it is attention or could not be recorded.
+        """Report an operation as missed if it is attention or if recording it failed.
 
-        ``name`` is that of the operation; ``reason`` is `FAILED` with an error, or the
-        kind of a tensor that cannot be read.
+        ``name`` is that of the operation.  ``reason`` is the kind of a tensor that
+        cannot be read, or `FAILED` with an error.
         """
         is_attention = name.startswith(ATTENTION) or name in SOFTMAX
         if name.endswith("backward"):
@@ -159,9 +160,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the function to call with each run of an operation of torch, ``func``.
+        """Return the function to call with each run of the torch operation ``func``.
 
-        `_decompose` stands for one that is to run as the operations it consists of.
+        `_decompose` is returned as a mark for an operation that is to run as the
+        operations it consists of.
         """
         if not isinstance(func, OpOverload):
             return self._record_flex if func.name() == FLEX else _ignore
@@ -175,7 +177,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def _record_fused(self, operation: Operation) -> None:
         """Add a call of `scaled_dot_product_attention` to the receiver.
 
-        With its outputs in place of weights, and its mask as numbers that are added.
+        Outputs are recorded in place of weights, and the mask as numbers added to
+        scores.
         """
         names = [one.name for one in operation.func._schema.arguments]
         given = dict(zip(names, operation.args, strict=False)) | dict(operation.kwargs)
@@ -203,7 +206,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def _record_flex(self, operation: Operation) -> None:
         """Add a call of flex attention to the receiver.
 
-        With its outputs in place of weights, and with what its functions add to scores.
+        Outputs are recorded in place of weights, and what its functions add to scores.
         """
         # it imports modules of the compiler, which take seconds
         from torch._higher_order_ops.flex_attention import _math_attention_inner
@@ -227,7 +230,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return tensors as arrays, cut to the sequences and rows that are recorded.
 
-        Axes are (sequence, head, token, ...).  Of `OF_QUERIES`, the last rows are kept.
+        Axes are (sequence, head, token, ...).  Of queries and what has a row for each
+        of them (`OF_QUERIES`), the last rows are kept.
         """
         room, arrays = self.receiver.room(), {}
         for name, tensor in tensors.items():
@@ -239,9 +243,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
 
 def _unreadable_kind(*values: object) -> str:
-    """Return the kind of the first tensor whose entries cannot be read, in words.
+    """Return in words the kind of the first tensor whose entries cannot be read.
 
-    Such as ``a nested tensor``; empty if all can be read.  Lists are searched, too.
+    Such as ``a nested tensor``.  An empty string if all can be read.  Tensors in lists
+    count, too.
     """
     for one in values:
         if isinstance(one, list | tuple):
@@ -256,18 +261,18 @@ def _unreadable_kind(*values: object) -> str:
 
 
 def _ignore(_: Operation) -> None:
-    """Do nothing, as for operations that have no part in attention."""
+    """Do nothing: the handler of operations that have no part in attention."""
 
 
 def _decompose(_: Operation) -> None:
-    """Mark operations that run as the operations they consist of; is never called."""
+    """Mark operations that are to run as those they consist of; it is never called."""
 
 
 def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the numbers that a mask adds to scores, `HIDDEN` where it hides a key.
+    """Return the numbers that a mask adds to scores; `HIDDEN` if it hides a key.
 
     ``shape`` is that of the result, (sequences, heads, rows, keys), to which the mask
-    is broadcast.  A mask of booleans is True where a key is seen.
+    is broadcast.  A boolean mask is True where a key is visible.
     """
     mask = mask[:, :, -shape[2] :]
     if mask.dtype == torch.bool:
@@ -278,9 +283,10 @@ def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _four_axes(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with four axes, the first two those of sequences and heads.
+    """Return a tensor with four axes, of which the first two are sequences and heads.
 
-    Missing axes come first, with length 1; further ones are joined with the first.
+    Missing axes are added in front, with length 1.  If there are more than four, the
+    first ones are joined.
     """
     if tensor.ndim < 4:
         return tensor[(None,) * (4 - tensor.ndim)]
@@ -297,7 +303,7 @@ def config_of(module: object) -> Mapping[str, object] | None:
 def _options(source: str, scale: object, cap: object, queries: int) -> dict[str, Any]:
     """Return the options of a call by name, as `Captured.passed` has them.
 
-    ``queries`` is the number of queries of a sequence, recorded or not, and is added:
+    ``queries`` is the number of queries of a sequence, whether recorded or not:
     ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
     """
     return {"source": source, "scale": scale, "cap": cap, "queries": queries}
@@ -314,11 +320,11 @@ _REPLACING = threading.Lock()
 def _replaced_attribute(
     owner: object, name: str, value: object, earlier: list[Any]
 ) -> Iterator[None]:
-    """Replace an attribute of an object in a with block; restore it after the last one.
+    """Set an attribute of an object within a with block, and restore it afterwards.
 
-    The attribute ``name`` of ``owner`` becomes ``value``.  Blocks of several threads
-    may overlap: ``earlier`` is a list for each attribute, with the original value once
-    for each block that runs.
+    The attribute ``name`` of ``owner`` becomes ``value``.  With blocks of several
+    threads may overlap: the last one restores the value.  ``earlier`` is a list for
+    each attribute; it holds the original value once for each block that runs.
     """
     with _REPLACING:
         earlier.append(earlier[0] if earlier else getattr(owner, name))
@@ -333,10 +339,10 @@ def _replaced_attribute(
 
 
 def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return the attention function that transformers would get.
+    """Return the attention function that transformers asks for.
 
     Arguments are those of ``AttentionInterface.get_interface``.  If this thread
-    records, the function also records its calls.
+    records, the returned function also records its calls.
     """
     # the latter where another thread ended the last recording after this was called
     hand_out, *_ = (*_INTERFACES, type(args[0]).get_interface)
@@ -348,9 +354,9 @@ def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: AN
 
 
 def _recording_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
-    """Return ``attend``, an attention function of transformers, that records its calls.
+    """Return an attention function of transformers that also records its calls.
 
-    They are added to the receiver of ``mode``.
+    It does what ``attend`` does, and adds each call to the receiver of ``mode``.
     """
 
     def recorded(
@@ -364,7 +370,7 @@ def _recording_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..
     ) -> Any:  # noqa: ANN401
         """Call ``attend``, and add the call as a whole to the receiver of ``mode``.
 
-        What is recorded within the call is not added by itself.
+        Operations within the call are not added by themselves.
         """
         receiver = mode.receiver
         outside, receiver.within = receiver.within, []

@@ -29,12 +29,12 @@ class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
         self.watch: ScoreWatch | None = None
 
     def on_train_begin(self, _: Any, state: Any, _control: Any, **others: Any) -> None:
-        """Begin to watch the model, in the main process alone."""
+        """Start watching the model, in the main process only."""
         if state.is_world_process_zero:
             self.watch = ScoreWatch(others["model"], **self._options)
 
     def on_step_begin(self, _: Any, state: Any, *_more: Any, **_others: Any) -> None:
-        """Tell the watch the number of the step that begins."""
+        """Pass the number of the step that begins to the watch."""
         if self.watch is not None:
             self.watch(state.global_step)
 

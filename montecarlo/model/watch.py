@@ -60,11 +60,11 @@ Writer = Callable[[str, float, int], object]
 
 
 class ScoreWarning(UserWarning):
-    """Attention scores of a model in training are large or grow, or weights one-hot."""
+    """Warns that attention scores in training are large or grow, or weights one-hot."""
 
 
 class Alarm(NamedTuple):
-    """A warning about heads of a layer; there is one at most for each head and kind.
+    """A warning about heads of a layer, at most one for each head and kind.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Alarm(NamedTuple):
         ``hot``, ``growing`` or ``frozen``.
     layer : int
     heads : tuple of int
-        Heads of the layer.
+        Numbers of the heads, within the layer.
     text : str
         Text of the warning.
     """
@@ -86,10 +86,11 @@ class Alarm(NamedTuple):
 
 
 class _WatchedCall:
-    """Stands in place of a model's call; copies and saved files of the model have none.
+    """Replaces the call of a model by one that the watch runs.
 
-    It returns ``run(call, args, kwargs)``, ``run`` being a method of the watch, as long
-    as the watch exists; afterwards ``call(*args, **kwargs)``.
+    As long as the watch exists, it returns ``run(call, args, kwargs)``, where ``run``
+    is a method of the watch; afterwards ``call(*args, **kwargs)``.  Copies and saved
+    files of the model do without it.
     """
 
     def __init__(self, run: Callable[..., Any], call: Callable[..., Any]) -> None:
@@ -103,15 +104,15 @@ class _WatchedCall:
         return run(self._call, args, kwargs)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Return how to pickle it: as None, which torch has there by default."""
+        """Return how to pickle it: as None, the value in a model without a watch."""
         return type(None), ()
 
 
 def _detach(attributes: dict[str, Any], watched: _WatchedCall, before: object) -> None:
-    """Restore a model's call, unless something else has replaced it since.
+    """Restore a model's own call, unless something else has replaced it meanwhile.
 
-    ``attributes`` are those of the model, ``watched`` is what stands in place of its
-    call, ``before`` is the call to restore.
+    ``attributes`` are those of the model, ``watched`` is what replaces its call, and
+    ``before`` is what is restored.
     """
     if attributes.get(CALLED_FIRST) is watched:
         attributes[CALLED_FIRST] = before
@@ -121,9 +122,10 @@ class ScoreWatch:
     """Watch the attention scores of a model while it trains.
 
     A *look* is a pass of the model that is summarised, head by head.  As a context
-    manager the watch counts the passes in training mode and looks at every hundredth;
-    it warns at its end if there was none.  Called with the number of a step before its
-    pass, it looks if ``every`` divides that number, and counts nothing.
+    manager the watch counts the passes in training mode and looks at every hundredth
+    (``every``).  It warns at its end if there was no such pass.  If it is called with
+    the number of a step before the pass of this step, it does not count: it looks if
+    ``every`` divides this number.
 
     Parameters
     ----------
@@ -132,9 +134,9 @@ class ScoreWatch:
     every : int
         Steps from one look to the next; the first step is looked at.
     writer : callable, optional
-        ``writer(name, value, step)`` is called with extremes over the heads of each
-        layer, at each look: ``attention/layer 0/score_max``, ``weight_max`` and
-        ``saturated_rows``, the largest, and ``entropy_share``, the smallest.
+        ``writer(name, value, step)`` is called at each look, with extremes over the
+        heads of each layer: the largest ``attention/layer 0/score_max``, ``weight_max``
+        and ``saturated_rows``, and the smallest ``entropy_share``.
         ``SummaryWriter().add_scalar`` of TensorBoard is such a function.
     hot : float
         Warn of a head whose largest absolute score is larger.
@@ -218,9 +220,9 @@ class ScoreWatch:
             )
 
     def __call__(self, step: int) -> None:
-        """Set the number of the step that the next pass belongs to, 0 or more.
+        """Set the number of the step of the next pass, 0 or more.
 
-        From then on the watch does not count passes itself.
+        From then on the watch no longer counts passes.
         """
         self._step = require_whole("step", step, 0)
         self._attach()
@@ -245,7 +247,7 @@ class ScoreWatch:
         return pd.DataFrame.from_records(rows, columns=["step", *HeadSummary._fields])
 
     def _attach(self) -> None:
-        """Take the place of the model's call until the watch is closed or deleted."""
+        """Replace the model's call until the watch is closed or deleted."""
         if self._end is None:
             attributes = vars(self._model)
             before = attributes.get(CALLED_FIRST)
@@ -255,9 +257,9 @@ class ScoreWatch:
             self._end = weakref.finalize(self, _detach, attributes, watched, before)
 
     def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Run a pass of the model, look at it if a look is due, and return its result.
+        """Run a pass of the model and return its result; look at it if a look is due.
 
-        ``call`` is the model's own call, ``args`` and ``kwargs`` are its arguments.
+        ``call`` is the model's own call, and ``args`` and ``kwargs`` are its arguments.
         """
         if self._end is None or not self._is_look_due():
             return call(*args, **kwargs)
@@ -267,7 +269,7 @@ class ScoreWatch:
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
-            """Append the numbers of each row of a call to ``calls``.
+            """Append the numbers of the rows of a call to ``calls``.
 
             A call with a single key is left out.
             """
@@ -294,7 +296,7 @@ class ScoreWatch:
         return result
 
     def _is_look_due(self) -> bool:
-        """Count a pass, unless steps are given, and return whether a look is due."""
+        """Return whether a look is due; count a pass, unless step numbers are given."""
         if not self._is_step_given:
             if not self._model.training:
                 self._passes_in_eval_mode += 1
@@ -307,7 +309,7 @@ class ScoreWatch:
     def _summarise(self, calls: Sequence[RowNumbers]) -> list[Alarm]:
         """Append the summaries of a pass, call the writer, and return new alarms.
 
-        ``calls`` are numbers of the rows of each layer, in order.
+        ``calls`` are the numbers of the rows of each layer, in order.
         """
         alarms = []
         for layer, call in enumerate(calls):
@@ -337,7 +339,7 @@ class ScoreWatch:
         return alarms
 
     def _is_of_kind(self, kind: str, one: HeadSummary) -> bool:
-        """Return whether a head is of a kind: ``hot``, ``growing`` or ``frozen``."""
+        """Return whether a head is ``hot``, ``growing`` or ``frozen``: a ``kind``."""
         if kind == "hot":
             return one.score_max > self.hot
         if kind == "frozen":
@@ -351,9 +353,9 @@ class ScoreWatch:
         )
 
     def _say_reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
-        """Return the reason of a warning in words, with the extreme of the heads.
+        """Return the reason of a warning in words: ``largest score 120, beyond 100``.
 
-        ``kind`` is one of `KINDS`: ``largest score 120, beyond 100`` for ``hot``.
+        ``kind`` is one of `KINDS`.  The number is the extreme one of ``heads``.
         """
         if kind == "hot":
             largest = max(one.score_max for one in heads)

@@ -45,12 +45,12 @@ def make_report(
     findings : Findings
         All numbers and verdicts of the report.
     languages : sequence of str
-        Codes; files of figures have the words of the first.
+        Codes of languages; files of figures have the words of the first.
     folder : Path
     workers : Workers, optional
         Processes that render in parallel; by default this process renders.
     formats : sequence of str
-        Of `FILES`.
+        Names of formats, of `FILES`.
     """
     spread = partial(_map_calls, workers)
     contents = gather_contents(
@@ -71,7 +71,7 @@ def make_report(
 def html_files(contents: Contents) -> Iterator[File]:
     """Yield (name, renderer, language code) of each HTML file of a report.
 
-    Report and evidence page in each language, errata, index.
+    They are report and evidence page in each language, errata, and the index.
     """
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
@@ -87,7 +87,7 @@ def html_files(contents: Contents) -> Iterator[File]:
 def markdown_files(contents: Contents) -> Iterator[File]:
     """Yield (name, renderer, language code) of each Markdown file of a report.
 
-    A post in each language, and the errata.
+    They are a post in each language, and the errata.
     """
     for code in contents.languages:
         yield f"report-{code}.md", _render_post, code
@@ -126,8 +126,9 @@ def select_figures(findings: Findings) -> list[str]:
     """Return the ids of the figures that a report has.
 
     Such as ``["cases", "texts", "attention", ...]``.  A report of selected claims, or
-    of a user's, has the figures of their topics: of selected ones not the figure that
-    counts verdicts by text, of a user's not the one of weights as drawn.
+    of a user's claims, has the figures of their topics.  For selected claims the figure
+    of verdicts by text is left out, and for a user's claims the figure of sampled
+    weights.
     """
     if not (findings.own or findings.is_selection):
         return [CASES.id, *FIGURES]
@@ -154,13 +155,13 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     chosen_options: Sequence[str] = (),
     sampled: bool = True,
 ) -> None:
-    """Write figures and their captions for each language into an existing folder.
+    """Write figures, and their captions in each language, into an existing folder.
 
     Parameters
     ----------
     findings : Findings
     languages : sequence of str
-        Codes.
+        Codes of languages.
     folder : Path
     chosen : sequence of str
         Ids of figures; those without data are left out.
@@ -169,8 +170,8 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     chosen_options : sequence of str
         Options of the command line that choose figures, formats and theme.
     sampled : bool
-        Whether the results were sampled for this command; otherwise the captions give
-        the command of the report as well.
+        Whether the results were sampled for this command.  If not, the captions also
+        give the command of the report.
 
     Raises
     ------
@@ -206,8 +207,8 @@ def _figures_command(
 ) -> str:
     """Return the command line that draws the same figures again.
 
-    ``run`` is the content of run.json.  If the figures are from an earlier report, not
-    ``sampled``, the command of that report comes first, on a line of its own.
+    ``run`` is the content of run.json.  If the results were not ``sampled`` for these
+    figures but read from a report, the command of the report is in a first line.
     """
     if sampled:
         return " ".join([canonical_command(run, "figures"), *chosen_options])
@@ -219,9 +220,10 @@ def _figures_command(
 def captions(
     contents: Contents, files: dict[str, str], language: Language, command: str
 ) -> str:
-    """Return Markdown with caption and alternative text of figures, and a citation.
+    """Return captions and alternative texts of figures, and a citation, as Markdown.
 
-    ``files`` maps ids of figures to names of their files; ``command`` draws them again.
+    ``files`` maps ids of figures to names of their files.  ``command`` is the one that
+    draws them again.
     """
     from montecarlo.report.render.markdown import read_html, to_markdown
 
@@ -241,7 +243,7 @@ def captions(
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:
-    """Return the text of a file in a language, from its renderer.
+    """Return the text of a file in a language, as its renderer makes it.
 
     ``code`` is that of the language, which each worker reads itself.
     """
@@ -256,11 +258,11 @@ def import_modules() -> None:
 def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
-    """Return the results of a function as a list, as ``map`` would yield them.
+    """Return the results of calling a function with arguments from several iterables.
 
-    ``arguments`` are iterables, one for each parameter; the shortest ends.  Each worker
-    gets its share of the calls at once, since most arguments are the same tables and
-    are then pickled once.  Without workers, or if they die, this process does the work.
+    There is an iterable for each parameter; the shortest one ends.  Each worker gets
+    its share of the calls at once: most arguments are the same tables, and are then
+    pickled once.  Without workers, or if they die, this process does the work.
     """
     calls = list(zip(*arguments, strict=False))  # some iterables are infinite
     if workers is not None:
@@ -272,5 +274,5 @@ def _map_calls(
 
 
 def _call(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return the results of a function, for each tuple of arguments in ``calls``."""
+    """Return the results of a function for each tuple of arguments in ``calls``."""
     return [function(*call) for call in calls]

@@ -51,7 +51,7 @@ Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
 class Target(NamedTuple):
-    """Where and how a report is made: folder, languages, command line, workers."""
+    """Where and how a report is written: folder, languages, command line, workers."""
 
     output: Path
     languages: Sequence[str]
@@ -81,7 +81,7 @@ def choose_languages(codes: Sequence[str]) -> tuple[str, ...]:
 
 
 def report_maker(names: Sequence[str] | None) -> Make:
-    """Return a function that writes a report in the named formats, or as HTML.
+    """Return a function that writes a report in the named formats, by default as HTML.
 
     Raises
     ------
@@ -160,10 +160,10 @@ def write_report(
 
 
 def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
-    """Write the data files of a report; return the fields of run.json.
+    """Write the data files of a report; return their fields for run.json.
 
-    They are those of `write_results`, and ``training``, the hash of the training
-    records.  For a user's ``own`` claims there are no curves of training.
+    These are the fields of `write_results`, and ``training``, the hash of the training
+    records.  With ``own``, for a user's claims, no curves of training are written.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
     return {**write_results(results, folder), "training": records_digest()}
@@ -183,9 +183,9 @@ def render_again(
     Parameters
     ----------
     source : Path
-        Results folder of that run.
+        Results folder of the earlier run.
     target : Target
-        Without languages, those of the earlier run are taken.
+        Without languages, those of the earlier run are used.
     make : callable
         Writes the pages or figures.
     with_data : bool
@@ -241,12 +241,12 @@ def _remove_data(names: Iterable[str], folder: Path) -> None:
 def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalogue:
     """Return the catalogue by which results were judged: a user's, or the package's.
 
-    ``record`` is the content of run.json, ``source`` the folder of the results.
+    ``record`` is the content of run.json, and ``source`` the folder of the results.
 
     Raises
     ------
     InputError
-        If the catalogue or the training records have changed since.
+        If the catalogue or the training records have changed since then.
     """
     own = "own_claims" in record
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
@@ -263,7 +263,10 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
 
 
 def _import_in_workers(workers: Workers | None) -> None:
-    """Let workers import the modules for rendering ahead of time; None: no workers."""
+    """Let workers import the modules for rendering ahead of time.
+
+    Nothing is done without workers.
+    """
     if workers is not None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):

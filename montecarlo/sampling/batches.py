@@ -27,9 +27,9 @@ class Batch:
     Attributes
     ----------
     means : ndarray, shape (n_replicates, n_columns)
-        For each replicate and for each of `Columns.means`.
+        For each replicate, the mean for each of `Columns.means`.
     counts : tuple of ndarray of int64, shape (3, n_bins) or (6, n_bins)
-        For each of `Columns.counts`, from `count_bins` or `count_some`.
+        For each of `Columns.counts`, the result of `count_bins` or `count_some`.
     """
 
     means: Array
@@ -42,7 +42,7 @@ class Batch:
 
 
 def pack(batch: Batch) -> bytes:
-    """Return a batch as bytes: a NumPy archive with compressed bins, no empty ones.
+    """Return a batch as bytes: a NumPy archive in which empty bins are left out.
 
     The counts are concatenated.  The archive contains the differences between the
     positions of consecutive nonempty bins, and their counts.
@@ -61,7 +61,7 @@ def pack(batch: Batch) -> bytes:
 
 
 def join(parts: Iterable[bytes]) -> Batch:
-    """Unpack batches of one point and return them as one `Batch`, in their order.
+    """Return packed batches of one point as a single `Batch`, in their order.
 
     ``parts`` are results of `pack`, at least one.
     """

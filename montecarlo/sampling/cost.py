@@ -77,7 +77,7 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
 def _draw_seconds(family: str) -> float:
     """Return the approximate time in seconds to draw one entry of Q or K.
 
-    ``family`` is the name of its distribution without mean and std.
+    ``family`` is the name of its distribution, without mean and std.
     """
     if family.startswith(SCIPY):
         return SCIPY_SECONDS
@@ -107,8 +107,8 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
 
     Notes
     -----
-    Only the largest arrays count, as often as they exist at the same time.  The result
-    was at most 1.2 times too small for the dozen points that were measured.
+    Only the largest arrays count, as often as they exist at the same time.  For the
+    dozen points that were measured, the memory was at most 1.2 times this result.
     """
     n_queries, n_keys = point.shape
     d_k = float(point.d_k)
@@ -150,14 +150,17 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
 def require_spread(point: DesignPoint, divisor: str) -> None:
     """Raise `InputError` if division would make the scores of a row nearly equal.
 
-    Weights differ from 1/n by about the standard deviation of the divided scores, and
-    quantities by its square.  Below `LEAST_SPREAD` float64 does not resolve that.
-
     Parameters
     ----------
     point : DesignPoint
     divisor : str
         Canonical name of a divisor or of a pair.
+
+    Notes
+    -----
+    Weights differ from 1/n by about the standard deviation of the divided scores, and
+    quantities by its square.  If it is below `LEAST_SPREAD`, float64 does not resolve
+    that.
     """
     for name in divisor.split("/"):
         rule = parse_divisor(name)

@@ -109,7 +109,7 @@ class Normalisation:
     def length(self, d_k: int) -> float:
         """Return the norm of a query or key after normalisation, without the gain.
 
-        ``kind`` must not be ``none``.
+        ``kind`` must be ``l2`` or ``rms``.
         """
         return 1.0 if self.kind == "l2" else math.sqrt(d_k)
 
@@ -197,12 +197,12 @@ class Initialisation:
 
 
 def name_of(initialisation: Initialisation | None) -> str:
-    """Return the canonical name of an initialisation, or "" for None."""
+    """Return the canonical name of an initialisation; "" for None."""
     return initialisation.name if initialisation else ""
 
 
 def parse_initialisation(name: str) -> Initialisation | None:
-    """Return the initialisation with a given name, or None for ``none`` and "".
+    """Return the initialisation with a given name; None for ``none`` and "".
 
     Raises
     ------
@@ -320,10 +320,10 @@ class DesignPoint:
 
     @property
     def names(self) -> tuple[str, str, str, str, str, str]:
-        """Names of the parts of the point, the first columns of the tables.
+        """Names of the parts of the point, which are the first columns of tables.
 
-        Distributions of q and k, normalisation, dependence, initialisation and mask:
-        ``("gaussian", "gaussian", "none", "none", "", "causal")``.
+        They are the distributions of q and k, normalisation, dependence, initialisation
+        and mask: ``("gaussian", "gaussian", "none", "none", "", "causal")``.
         """
         return (
             self.distribution_q.name,
@@ -371,7 +371,7 @@ class DesignPoint:
     def has_symmetric_entries(self) -> bool:
         """Whether the entries of q, or those of k, are known to be symmetric about 0.
 
-        Registered distributions and those of SciPy count as not known.
+        For registered distributions and those of SciPy this is not known.
         """
         sides = self.distribution_q, self.distribution_k
         return any(one.mean == 0.0 and one.family in DISTRIBUTIONS for one in sides)
@@ -408,7 +408,7 @@ class DesignPoint:
 
     @property
     def queries_at_once(self) -> int:
-        """Largest number of queries in a block whose scores are computed together.
+        """Largest number of queries in a block, whose scores are computed together.
 
         The point must have attention rows.
         """
@@ -452,7 +452,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     *,
     formats: bool = False,
 ) -> DesignPoint:
-    """Return the design point of parts with given names, and sizes.
+    """Return the design point with parts of given names, and with given sizes.
 
     Parameters
     ----------
@@ -462,7 +462,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     d_k : int
         At least 1.
     n_keys : int, optional
-        At least 2; by default there are pairs.
+        At least 2.  By default the point samples pairs, without rows.
     formats : bool
         Whether rows are also computed in number formats.
 
@@ -504,7 +504,8 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
 def _seed_words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
     """Return the entropy of ``SeedSequence(seed, spawn_key=child)`` as 32-bit words.
 
-    One array, shape (n_words,): with it `SeedSequence` takes a third of the time.
+    An array of shape (n_words,).  Given this array, `SeedSequence` takes a third of the
+    time.
     """
     own = [seed >> shift & 0xFFFFFFFF for shift in range(0, seed.bit_length(), 32)]
     padding = [0] * (POOL - len(own))

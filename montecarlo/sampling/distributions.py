@@ -72,7 +72,7 @@ class Distribution:
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return standardised entries, scaled and shifted to this std and mean."""
+        """Return standardised entries, scaled and shifted to ``std`` and ``mean``."""
         if self.is_standard:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
@@ -81,13 +81,13 @@ class Distribution:
 def _uniforms(rng: Generator, size: int) -> NDArray[np.float32]:
     """Return ``size`` float32 uniforms on [0, 1), equal to ``Generator.random``.
 
-    They take half the time.
+    This takes half the time of NumPy's.
     """
     return _to_uniforms(_random_words(rng, size))
 
 
 def _random_words(rng: Generator, size: int) -> NDArray[np.uint32]:
-    """Return ``size`` random 32-bit integers, the halves of 64-bit ones."""
+    """Return ``size`` random 32-bit integers: the halves of random 64-bit integers."""
     return rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
 
 
@@ -103,7 +103,7 @@ def _to_uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def _exclude_zero(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map uniforms from [0, 1) to (0, 1] in place, and return them.
+    """Change uniforms on [0, 1) to (0, 1], in place; return them.
 
     One uniform in 2**24 is exactly 0.
     """
@@ -111,7 +111,7 @@ def _exclude_zero(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _signs(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map uniforms on [0, 1) to random signs 1 and -1 in place, and return them."""
+    """Change uniforms on [0, 1) to random signs 1 and -1, in place; return them."""
     uniforms -= np.float32(0.5)
     return np.copysign(np.float32(1.0), uniforms, out=uniforms)
 
@@ -167,9 +167,9 @@ def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return logistic draws: logits of uniforms, over their standard deviation.
+    """Return logistic draws of variance 1: logits of uniforms, scaled.
 
-    Computed in float64, as float32 uniforms are too coarse near 1.
+    They are computed in float64, as float32 uniforms are too coarse near 1.
     """
     u = rng.random(shape)
     np.maximum(u, 2.0**-54, out=u)
@@ -301,10 +301,10 @@ def parse_distribution(name: str) -> Distribution:
 def _require_known(
     base: str, given: Mapping[str, float], known: Collection[str]
 ) -> None:
-    """Raise `InputError` for parameters of a known name, or a nearly right name.
+    """Raise `InputError` if a name takes no parameters, or lacks its ``scipy.``.
 
-    ``given`` are parameters besides mean and std, of which only SciPy's have any.  A
-    nearly right name is one of SciPy without ``scipy.``, which the message suggests.
+    ``base`` is the name and ``known`` are the names of this package.  ``given`` are
+    parameters other than mean and std, which only distributions of SciPy have.
     """
     if base in known and given:
         raise InputError(
@@ -414,7 +414,7 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
 def _draw_standardised(
     sampler: Sampler, mean: float, std: float, rng: Generator, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """Return draws of a sampler minus ``mean``, divided by ``std``."""
+    """Return (draws of a sampler - ``mean``) / ``std``."""
     drawn = sampler(rng, shape)
     try:
         entries = np.asarray(drawn)
@@ -439,7 +439,7 @@ def _draw_standardised(
 def _require_moments(
     name: str, draw: Draw, mean: float, std: float, kurtosis: float
 ) -> None:
-    """Raise `InputError` if draws lack the stated mean or variance.
+    """Raise `InputError` if draws do not have mean 0 and variance 1.
 
     Also if they depend on anything but the generator.  ``draw`` returns draws of the
     sampler ``name``, standardised by ``mean`` and ``std``.  The variance is checked
@@ -461,9 +461,9 @@ def _require_moments(
 
 
 def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
-    """Return draws, shape (n_draws,), that depend on nothing but their generator.
+    """Return draws, shape (n_draws,), after checking that only the generator matters.
 
-    Raise `InputError`, about the sampler ``name``, if they depend on anything else.
+    Raise an `InputError` about the sampler ``name`` if draws depend on anything else.
     Equal generators must give equal draws.  For several different generators, the
     number of positions at which all draws coincide must be consistent with the
     probability with which values coincide.
@@ -473,7 +473,7 @@ def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
         """Return ``draw(rng, shape)`` for generators with the seeds 0 to n - 1.
 
-        One row, flattened, for each: shape (n, size of ``shape``).
+        The shape is (n, size of ``shape``): a row for each generator, flattened.
         """
         generators = map(np.random.default_rng, range(n))
         return np.stack([draw(rng, shape).ravel() for rng in generators])
@@ -578,7 +578,7 @@ def _draw_scipy(
 ) -> ArrayLike:
     """Return draws of a distribution of SciPy, not standardised.
 
-    ``name`` is that in SciPy, such as ``gamma``, ``parameters`` are its shape
+    ``name`` is that in SciPy, such as ``gamma``, and ``parameters`` are its shape
     parameters.
     """
     from scipy import stats

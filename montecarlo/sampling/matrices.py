@@ -28,14 +28,14 @@ ENTRIES_AT_ONCE = 2**22
 
 
 def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Draw the matrices Q and K of one replicate, before division.
+    """Return the matrices Q and K of one replicate, drawn and before division.
 
     Parameters
     ----------
     point : DesignPoint
     seed : int
     index : int
-        Of the replicate, at least 0.
+        Index of the replicate, at least 0.
 
     Returns
     -------
@@ -61,10 +61,11 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
         copy = stream(seed, point, index, "copy")
 
     def draw_keys(start: int, stop: int) -> Floats:
-        """Draw the keys start to stop - 1 from ``rng_k``, shape (stop - start, d_k).
+        """Return the keys start to stop - 1, drawn from ``rng_k``: (stop - start, d_k).
 
-        Calls must be in the order of ``start``, without gaps.  Keys depend on the
-        queries in ``standard`` if the point says so, and are scaled and normalised.
+        Calls must be in the order of ``start``, without gaps.  If the point says so,
+        keys depend on the queries, which are in ``standard``.  They are scaled and
+        normalised.
         """
         k = distribution.draw(rng_k, (stop - start, d_k))
         matching = standard[start:stop]
@@ -108,7 +109,7 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
 def correlate(
     queries: Floats, keys: Floats, rho: float, rng: Generator | None
 ) -> Floats:
-    """Return the keys, changed so that key i is correlated with query i.
+    """Return keys that are changed so that key i is correlated with query i.
 
     Parameters
     ----------

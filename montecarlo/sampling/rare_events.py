@@ -20,14 +20,14 @@ BLOCK = 4096
 
 
 def tilt(x: float, d_k: int) -> float:
-    """Return the tilt t at which the mean score d_k t/(1 - t²) is x, for x > 0."""
+    """Return t for which the mean score under the tilt t, d_k t/(1 - t²), is x > 0."""
     return (math.sqrt(d_k * d_k + 4.0 * x * x) - d_k) / (2.0 * x)
 
 
 def estimate_tail(
     x: float, d_k: int, seed: int, n_blocks: int, error_rate: float = 0.05
 ) -> tuple[float, float, float]:
-    """Estimate the probability P(q·k > x) for standard normal entries.
+    """Return an estimate of ln P(q·k > x) for standard normal entries, and its errors.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Return means of the entries and scores of replicates of pairs, freshly drawn.
+    """Return means of the entries and scores of freshly drawn replicates of pairs.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
         Without rows.
     seed : int
     indices : range
-        Of the replicates.
+        Indices of the replicates.
 
     Returns
     -------
@@ -88,11 +88,11 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
 
 
 def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
-    """Return the `PAIR_MEANS` of one replicate: means over entries and scores.
+    """Return the `PAIR_MEANS` of one replicate, in their order, as a list of numbers.
 
-    One number for each, in their order.  ``matrices`` are Q, K and their scores.
-    ``gap_at`` is the score up to which the gap counts scores, included; if it is
-    infinite, since the variance is not known, the gap is NaN.
+    ``matrices`` are Q, K and their scores.  ``gap_at`` is the score up to which scores
+    are counted for the gap of distributions, included.  It is infinite if the variance
+    is not known; then the gap is NaN.
     """
     # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in matrices)
@@ -186,7 +186,7 @@ def score_blocks(
         With rows.
     seed : int
     indices : range
-        Of the replicates.
+        Indices of the replicates.
     matrices : sequence of (ndarray, ndarray)
         Queries and keys of each replicate, from `draw_matrices`.
     by_key : bool
@@ -200,8 +200,8 @@ def score_blocks(
     def draw(name: str) -> Floats:
         """Return standard normal vectors from the random stream ``name``.
 
-        float32, shape (n_replicates, n_keys, d_k): ``values``, one per key, or
-        ``by_output``, one per query (there are n_keys of each).  Without ``by_key``
+        They are float32, of shape (n_replicates, n_keys, d_k): ``values``, one per key,
+        or ``by_output``, one per query (there are n_keys of each).  Without ``by_key``
         they are not needed, and the second axis has length 0.
         """
         if not by_key:
@@ -251,10 +251,12 @@ LESSON = 2**25 - 2**16
 def keep_freed_memory() -> None:
     """Make the C library keep the memory of freed arrays for new ones.
 
+    Notes
+    -----
     glibc returns every freed array of more than 128 kB to the system, until a larger
-    one was freed; then it keeps arrays up to that size.  Blocks of pairs, which are
-    allocated and freed a thousand times a second, take a third of the time then.  With
-    other C libraries this has no effect, as the array is never used.
+    one was freed; then it keeps arrays up to that size.  With that, blocks of pairs,
+    which are allocated and freed a thousand times a second, take a third of the time.
+    With other C libraries this has no effect, as the array is never used.
     """
     np.empty(LESSON, dtype=np.uint8)
 
@@ -299,16 +301,16 @@ PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 def rows_column(quantity: str) -> str:
     """Return the name of the column with the share of rows that meet a condition.
 
-    ``quantity`` is a conditional quantity, with the condition `Quantity.given`:
+    The condition is `Quantity.given` of the conditional ``quantity``:
     ``jacobian_trace_saturated`` gives ``jacobian_trace_saturated:rows``.
     """
     return f"{quantity}:rows"
 
 
 def end_column(quantity: str, summary: str) -> str:
-    """Return the name of the column with the first or last row's value of a quantity.
+    """Return the name of the column with a quantity of only the first or last row.
 
-    ``summary`` is ``first`` or ``last``: ``entropy:first``.  Columns of these exist
+    ``summary`` is ``first`` or ``last``: ``entropy:first``.  There are such columns
     under a mask.
     """
     return f"{quantity}:{summary}"
@@ -389,8 +391,8 @@ def sample(
 def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
     """Return the counts of row values in the bins of a grid, as in `Batch.counts`.
 
-    ``values`` has the shape (n_replicates, n_rows); the result is that of `count_some`
-    if the quantity has a condition, else that of `count_bins`.
+    ``values`` has the shape (n_replicates, n_rows).  The counts are from `count_some`
+    if the quantity has a condition, else from `count_bins`.
     """
     if ROW_QUANTITIES[quantity].given:
         return count_some(values, grid)
@@ -405,10 +407,10 @@ def row_values(
     Parameters
     ----------
     point : DesignPoint
-        Whose attention rows are sampled.
+        The point whose attention rows are sampled.
     seed : int
     indices : range
-        Of the replicates.
+        Indices of the replicates.
     columns : Columns
 
     Returns
@@ -416,8 +418,8 @@ def row_values(
     means : ndarray, shape (n_replicates, n_columns)
         Mean over the rows of each replicate, for each column of ``columns.means``.
     values : list of ndarray, shape (n_replicates, n_rows)
-        Values of single rows, for each column of ``columns.counts``; NaN in rows
-        outside the condition of a quantity.
+        Values of single rows, for each column of ``columns.counts``.  NaN in rows that
+        do not meet the condition of a quantity.
     """
     size, stacks, products = _stack_size(point), [], []
     has_formats = any(FORMAT_SIGN in name for _, name in columns.means)
@@ -454,7 +456,8 @@ def _stack_values(
 ) -> dict[Column, list[Array]]:
     """Return the quantities of attention rows for several replicates at once.
 
-    Parameters are those of `row_values`, and the queries and keys of each replicate.
+    Parameters are those of `row_values`, and ``matrices``, the queries and keys of each
+    replicate.
 
     Returns
     -------
@@ -502,10 +505,10 @@ def _row_columns(
 ) -> Iterator[tuple[str, Array, Array]]:
     """Yield (name of a column, values to average, values to count) for a block of rows.
 
-    There is a column for each quantity that is not by key, before it one of the
-    condition if it is conditional.  Both arrays have the shape (n_replicates, n_rows).
-    They differ for conditional quantities alone: for rows that do not meet the
-    condition, the first has 0, the second NaN.
+    There is a column for each quantity, except for those by key.  Before a conditional
+    quantity comes a column of its condition.  Both arrays have the shape (n_replicates,
+    n_rows).  They differ only for conditional quantities: for rows that do not meet the
+    condition, the first has 0 and the second NaN.
     """
     evaluate = cache(lambda function: function(block))  # shared by conditional ones
     for quantity in quantities:
@@ -524,11 +527,15 @@ def _row_columns(
 def _format_means(
     point: DesignPoint, scores: Array, columns: Columns
 ) -> Iterator[tuple[Column, Array]]:
-    """Yield (column of a number format, its means of shape (n_replicates,)).
+    """Yield (column of a number format, its mean in each replicate).
 
-    The scores, shape (n_replicates, n_rows, n_keys), are computed in float64.  In
-    float32, of 65,536 keys one in two thousand shares its score with another before a
-    format rounds it.
+    The means have the shape (n_replicates,), and ``scores`` (n_replicates, n_rows,
+    n_keys).
+
+    Notes
+    -----
+    Scores are computed in float64.  In float32, of 65,536 keys one in two thousand
+    shares its score with another before a format rounds it.
     """
     for divisor in columns.divisors:
         names = [
@@ -544,8 +551,8 @@ def _format_means(
 def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
     """Yield (name, values of rows) for each column of a number format.
 
-    ``scores`` are divided scores in float64, shape (..., n_keys), values have the shape
-    (...); ``names`` are results of `format_column`.
+    ``scores`` are divided scores in float64, shape (..., n_keys).  Values have the
+    shape (...).  ``names`` are results of `format_column`.
     """
     exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
 
@@ -553,17 +560,18 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
     def exponentials(number_format: str, *, shifted: bool) -> Array:
         """Return the exponentials of ``scores``, each step rounded to a number format.
 
-        As float64; not rounded if the format is for storage only.  With ``shifted``,
-        the largest score of the row is subtracted first.  The last result is cached.
+        They are float64, and not rounded if the format is for storage only.  With
+        ``shifted``, the largest score of the row is subtracted first.  The last result
+        is cached.
         """
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
     @lru_cache(maxsize=1)
     def weights(number_format: str, softmax: str) -> Array:
-        """Return the softmax weights of ``scores`` as float64, in a number format.
+        """Return the softmax weights of ``scores`` in a number format, as float64.
 
-        ``softmax`` is the way to compute them, such as ``shifted``, one of `SOFTMAXES`.
-        The last result is cached.
+        ``softmax`` is the algorithm, such as ``shifted``, one of `SOFTMAXES`.  The last
+        result is cached.
         """
         e = exponentials(number_format, shifted=softmax.startswith("shifted"))
         wide = softmax.endswith("_wide")
@@ -610,20 +618,20 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
 
 
 def count_some(values: Array, grid: LogGrid) -> Counts:
-    """Return counts as `count_bins` does, for a quantity that only some rows have.
+    """Return counts of row values in bins for a quantity that only some rows have.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates, n_rows)
-        NaN for rows outside the condition; at most `MOST_CUBED` rows.
+        NaN for rows that do not meet the condition; at most `MOST_CUBED` rows.
     grid : LogGrid
 
     Returns
     -------
     ndarray of int64, shape (6, n_bins)
         Increments of c, c² and c³ as from `count_bins`; then of c m, c² m and c m²,
-        where m is the number of rows of a replicate inside the condition.  From these
-        follows the variance of a ratio of sums.
+        where m is the number of rows of a replicate that meet the condition.  The
+        variance of a ratio of sums follows from these.
     """
     ordered = np.sort(values, axis=-1)  # NaN is last and changes no rank
     inside = ~np.isnan(ordered)

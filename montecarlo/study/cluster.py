@@ -56,7 +56,7 @@ def require_alike(fingerprints: dict[str, dict[str, str]]) -> None:
     """Raise `UnfinishedError` if a worker has other software than this process.
 
     ``fingerprints`` maps the address of each worker to the `fingerprint` of its
-    process: versions and CPU kernel, on which the bytes of results depend.
+    process: versions and CPU kernel, on which results depend to the last bit.
     """
     for worker, values in sorted(fingerprints.items()):
         for name, expected in fingerprint().items():

@@ -113,11 +113,11 @@ def check_executor(
     Parameters
     ----------
     kind : str or None
-        Key of `EXECUTORS`; None: it depends on ``jobs``.
+        Key of `EXECUTORS`.  With None it follows from ``jobs``.
     jobs : int, optional
         Number of workers; not for a cluster.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster; required for one.
+        Address of the scheduler of a Dask cluster; required for a cluster.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def check_executor(
 def make_executor(
     jobs: int | None = None, kind: str | None = None, scheduler: str | None = None
 ) -> Workers:
-    """Start workers, or connect to a cluster, and return the workers as an executor.
+    """Start workers or connect to a cluster; return the workers as an executor.
 
     The options must have passed `check_executor`.
 
@@ -163,7 +163,7 @@ def make_executor(
     Raises
     ------
     UnfinishedError
-        If they cannot be started or reached, or workers of a cluster have other
+        If workers cannot be started or reached, or workers of a cluster have other
         versions, so that results would differ.
     """
     if scheduler is not None:
@@ -242,7 +242,7 @@ def _exit_with_parent() -> None:
 
 
 def _start_error(kind: str, error: Exception) -> UnfinishedError:
-    """Return an `UnfinishedError` that says that workers could not be started, and why.
+    """Return an `UnfinishedError`: workers could not be started, and why.
 
     ``kind`` is a key of `EXECUTORS`.
     """
@@ -258,20 +258,21 @@ def finish(
     tasks: Iterable[Task],
     unwanted: Callable[[Task], bool] = lambda _: False,
 ) -> Iterator[tuple[Task, Future[T]]]:
-    """Run a function on workers for many arguments; yield results as they are finished.
-
-    Each result is yielded as its task with a future.
+    """Run a function on workers for each task; yield results as they are finished.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        For `Workers`, the number of pending tasks is limited to ``most_pending``.
+        If it has the attribute ``most_pending``, as `Workers` has, at most that many
+        tasks are pending at a time.  Otherwise all are submitted at once.
     function : callable
         Called by workers; must be picklable for processes.
     tasks : iterable of tuple
-        Positional arguments of the function, read when a worker is free.
+        Each task is the positional arguments of one call.  It is read when a worker is
+        free.
     unwanted : callable
-        Maps a task to whether to skip it; called just before it would be submitted.
+        Returns True for a task that is to be skipped; called just before the task would
+        be submitted.
 
     Yields
     ------
@@ -316,7 +317,7 @@ def finish(
 
 
 def _require_worker(error: BaseException | None) -> None:
-    """Raise the exception of a future if its cause is the worker, not the function.
+    """Raise the exception of a future if it is due to the worker, not to the function.
 
     Such causes are Ctrl-C and the death of a worker, which Dask calls KilledWorker.
     """

@@ -32,23 +32,22 @@ NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 def raise_failed_batches(
     failures: Mapping[DesignPoint, FailedBatch], seed: int
 ) -> None:
-    """Raise one error that reports the first failures of sampling, if there are any.
-
-    A batch is a number of replicates that one worker samples.
+    """Raise an error that describes the first of ``failures``, unless there are none.
 
     Parameters
     ----------
     failures : mapping
-        For each such point, the indices of the replicates and the exception.
+        Design point -> its failed batch: (indices of the replicates, exception).
     seed : int
-        Seed of the run, for the commands in the message.
+        Seed of the run, for the commands in the message that repeat the batches.
 
     Raises
     ------
     UnfinishedError
-        If workers died or had not enough memory.
+        If all failures are dead workers or lack of memory.
     RuntimeError
-        If there is another exception, a bug; it is the cause of this one.
+        If any has another cause, which is a bug.  The first such exception is its
+        cause.
     """
     if not failures:
         return
@@ -61,10 +60,10 @@ def raise_failed_batches(
 def _error_of(
     point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> RuntimeError:
-    """Return the error that reports a failed batch of replicates of a point.
+    """Return the error that describes a failed batch of replicates of a point.
 
-    An `UnfinishedError` for lack of memory or dead workers, else a RuntimeError.  The
-    original exception ``error`` is the cause of the returned one.
+    An `UnfinishedError` for lack of memory or dead workers, else a RuntimeError.  Its
+    cause is ``error``, the original exception.
     """
     expected = isinstance(error, UnfinishedError | MemoryError)
     reason = str(error).partition("\n")[0]
@@ -78,7 +77,7 @@ def _error_of(
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the shell command that samples the replicates ``indices`` of a point.
+    """Return the shell command that samples some replicates of a point.
 
     Such as ``python -m montecarlo measure --d-k 64 --seed 1 --replicates 0:8``.
     """
@@ -105,9 +104,9 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     seed: int,
     indices: range,
 ) -> str:
-    """Sample replicates of a point again, to reproduce an exception with its traceback.
+    """Sample replicates of a point again, to see an exception with its traceback.
 
-    Exceptions of sampling are not translated.
+    Exceptions of sampling are raised as they are.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     Raises
     ------
     InputError
-        If there is no such point, or replicates beyond the limits of a report.
+        If there is no such point, or replicates are beyond the limits of a report.
     """
     require_whole("the end of replicates", indices.stop, 1, MOST_REPLICATES)
     look_up("number-format", number_format, NUMBER_FORMATS)

@@ -18,10 +18,10 @@ LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return the versions and the CPU kernel on which the bytes of a replicate depend.
+    """Return the versions and the CPU kernel that determine a replicate's last bits.
 
     The keys are ``montecarlo``, ``numpy`` and ``scipy`` (versions) and ``kernel``.
-    Besides, a replicate depends on seed, design point and index alone.
+    Apart from these, a replicate depends only on seed, design point and index.
     """
     return {
         "montecarlo": f"{version(PROJECT)} (code {code_digest()[:8]})",
@@ -41,7 +41,7 @@ def code_digest() -> str:
 
 
 def made_with() -> dict[str, str | dict[str, str]]:
-    """Return the versions of software, and the CPU kernel, with which results are made.
+    """Return the versions of software and the CPU kernel that results are made with.
 
     They are the entries ``versions`` and ``kernel`` of run.json and of records.  The
     versions are those of Python, this package and `LIBRARIES`.

@@ -57,7 +57,7 @@ def file_hash(path: Path) -> str:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a relative path stays inside the folder that it is relative to.
+    """Return whether a relative path stays inside its folder, as ``../x`` does not.
 
     Paths are those in run.json, with slashes on every system.
     """
@@ -86,8 +86,8 @@ def write_text(path: Path, text: str) -> None:
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
     """Write run.json, which describes how the files of a folder were made.
 
-    ``run`` holds that description.  The hashes of all files in the folder, and a hash
-    of run.json itself, are added.
+    ``run`` is that description.  Added are the hashes of all files in the folder, and a
+    hash of run.json itself.
     """
     hashes = {
         path.relative_to(folder).as_posix(): file_hash(path)
@@ -102,7 +102,7 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """Return the SHA-256, in hex digits, of the entries of run.json but for `DIGEST`.
+    """Return the SHA-256 hash, in hex digits, of the entries of run.json but `DIGEST`.
 
     It detects edits by mistake, and is no signature.
     """
@@ -111,12 +111,12 @@ def digest(record: Mapping[str, Any]) -> str:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Return the content of a folder's run.json, after checking all files' hashes.
+    """Return the content of a folder's run.json, after checking the hashes of files.
 
     Raises
     ------
     InputError
-        If there is none, it is of another schema, or it or a file was changed.
+        If run.json is missing or of another schema, or if it or a file was changed.
     """
     run = _load(folder / RUN_FILE)
     if run is None:
@@ -147,7 +147,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any] | None:
-    """Return the content of a run.json of any program and schema; None if invalid."""
+    """Return the content of a run.json of any program or schema; None if invalid."""
     try:
         record = dict(json.loads(read_small(RUN_FILE, path, MOST_RUN)))
         record["program"], record["schema"], record["sha256"].items()
@@ -165,7 +165,7 @@ KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md", LOCK
 
 @dataclass(slots=True)
 class Edition:
-    """A new set of files for a results folder, while it is being made.
+    """New files for a results folder, while they are being made.
 
     Attributes
     ----------
@@ -189,10 +189,10 @@ class Edition:
     _started: float = field(default_factory=time.perf_counter)
 
     def end_part(self, part: str) -> None:
-        """Record the duration of a part of the run that ends now, in ``timing``.
+        """Store the duration of the part of a run that ends now, in seconds.
 
-        In seconds, as ``timing["seconds"][part]``.  The part began when the previous
-        one ended.
+        It becomes ``timing["seconds"][part]``.  The part began when the previous one
+        ended.
         """
         now = time.perf_counter()
         self.timing.setdefault("seconds", {})[part] = round(now - self._started, 3)
@@ -207,9 +207,7 @@ def publishing(
     *,
     fresh: bool = False,
 ) -> Iterator[Edition]:
-    """Provide a folder for new files, and move them to the output folder at the end.
-
-    A context manager: the with block makes the files.
+    """Provide a folder for new files in a with block, then move them to ``output``.
 
     Parameters
     ----------
@@ -218,7 +216,7 @@ def publishing(
     typed : sequence of str
         The command line, for timing.json.
     recipe : mapping, optional
-        For a run that samples: what the bytes of its batches depend on.
+        For a run that samples: what its batches depend on.
     fresh : bool
         Whether to delete the batches of an interrupted run.
 
@@ -269,7 +267,7 @@ def publishing(
 
 @contextmanager
 def _locked(output: Path) -> Iterator[None]:
-    """Make an output folder and lock it against other runs within a with block.
+    """Make an output folder, and lock it against other runs within a with block.
 
     Folders that were made for it and are still empty at the end are removed again.
     """
@@ -309,7 +307,7 @@ def _locked(output: Path) -> Iterator[None]:
 def _require_ours(output: Path) -> None:
     """Raise `InputError` for a folder that a run must not write to.
 
-    That is one with files of other programs, or with files of an earlier run that were
+    It must not hold files of other programs, or files of an earlier run that were
     changed.
     """
     for name in (RUN_FILE, LOCK, f"{STAGING}/{RUN_FILE}", f"{JOURNAL}/batches"):
@@ -334,14 +332,14 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
     Returns
     -------
     staged : dict
-        For the relative path of each file that is to be moved, where it is now.
+        Relative path of each file that is to be moved -> where it is now.
     gone : list of str
         Relative paths of the files of an earlier run that are to be deleted.
 
     Raises
     ------
     InputError
-        If another file is in the place of a file.
+        If another file is in the place of a new one.
     """
     staging, run = output / STAGING, output / RUN_FILE
     previous = _hashes(run if run.exists() else staging / PREVIOUS_FILE)
@@ -361,7 +359,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
 
 
 def _commit(output: Path) -> list[Path]:
-    """Move the new files into place, run.json last, and return their paths, sorted.
+    """Move the new files into place, run.json last; return their paths, sorted.
 
     An interrupted call can be repeated.
     """
@@ -381,7 +379,7 @@ def _commit(output: Path) -> list[Path]:
 
 
 def _hashes(run_file: Path) -> dict[str, str] | None:
-    """Return relative path of a file -> its hash, as a run.json has them.
+    """Return the hashes of files that a run.json has: relative path -> hash.
 
     None if run.json is missing, invalid or from another program.
     """
@@ -394,8 +392,8 @@ def _hashes(run_file: Path) -> dict[str, str] | None:
 def _require_free(output: Path, name: str, *digests: str | None) -> None:
     """Raise `InputError` unless a file may be written at a path of the output folder.
 
-    There must be no file, or one with one of the hashes ``digests`` (any file if none
-    are given).  Its parent folders must not be links or files.
+    There must be no file, or one with one of the hashes ``digests``.  If none are
+    given, any file may be there.  Its parent folders must not be links or files.
     """
     path = output / name
     for place in (path, *path.parents):
@@ -428,8 +426,8 @@ def open_journal(
     output : Path
         The results folder.
     recipe : mapping, optional
-        What the bytes of the batches depend on.  None for a run that does not sample:
-        the folder is not made, and batches of other runs are ignored.
+        What the batches depend on.  None for a run that does not sample: then the
+        folder is not made, and batches of other runs are ignored.
     fresh : bool
         Whether to delete the batches of every recipe first.
 

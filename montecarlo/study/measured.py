@@ -33,9 +33,9 @@ SUMMARIES = {
 
 
 def summary_words(summary: str) -> str:
-    """Return the description of a summary over attention rows; "" for ``value``.
+    """Return a summary over attention rows in words: ``99 % quantile over rows``.
 
-    Such as ``99 % quantile over rows`` for ``q99``.
+    That is for ``q99``.  An empty string for ``value``.
     """
     level = quantile_level(summary)
     if summary in SUMMARIES or level is None:
@@ -47,9 +47,9 @@ def summary_words(summary: str) -> str:
 class Measurement:
     """A row of measurements.csv; its attributes are the columns.
 
-    Printing it shows a description, with as many digits as its error supports.  The
-    estimate of a quantile is NaN if it lies beyond the grid on which rows are counted;
-    the interval then is a bound.
+    Printing it shows a description, with as many digits as its error supports.  If a
+    quantile lies beyond the grid on which rows are counted, the estimate is NaN and the
+    interval is a bound.
     """
 
     distribution_q: str
@@ -172,15 +172,16 @@ class Measurement:
 
     @property
     def is_binned(self) -> bool:
-        """Whether the interval is one bin of a histogram, see `Estimate.is_binned`."""
+        """Whether the interval is one bin of a histogram; see `Estimate.is_binned`."""
         ends = self.estimate, self.ci_low, self.ci_high
         return math.isnan(self.std_error) and all(map(math.isfinite, ends))
 
     @property
     def factor(self) -> float | None:
-        """The error of a quantile as a factor, see `factor_of`; None if it is small.
+        """The error of a quantile as a factor, as from `factor_of`.
 
-        Also None for other summaries.
+        None if the error is small, and for other summaries than quantiles and their
+        ratio.
         """
         if quantile_level(self.summary) is None and self.summary != "spread":
             return None
@@ -203,10 +204,10 @@ class Measurement:
         return is_share and self.estimate in (0.0, 1.0)
 
     def _open_side(self) -> str:
-        """Return ``"most"`` or ``"least"`` if a share has a bound on one side alone.
+        """Return the side on which a share is bounded: ``most``, ``least``, or "".
 
-        That is ``"most"`` for a share that may be 0, ``"least"`` for one that may be 1.
-        Empty for other rows, whose interval is shown with both ends.
+        ``most`` for a share that may be 0, ``least`` for one that may be 1.  An empty
+        string if the interval is to be shown with both ends.
         """
         is_share = self.summary == "mean" and self._range() == SHARE
         may_be_0, may_be_1 = self.ci_low == 0.0, self.ci_high == 1.0
@@ -215,10 +216,10 @@ class Measurement:
         return "most" if may_be_0 else "least"
 
     def _bound(self) -> str:
-        """Return the bound of a quantile that lies beyond the grid, as text.
+        """Return the bound of a quantile that lies beyond the grid, in words.
 
-        Such as ``at most 1e-07: smaller values are not distinguished``; empty if there
-        is an estimate.
+        Such as ``at most 1e-07: smaller values are not distinguished``.  An empty
+        string if there is an estimate.
         """
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
@@ -238,7 +239,7 @@ class Measurement:
         return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
-        """Return the text of the 95 % interval, or the reason why there is none.
+        """Return the 95 % interval as text, or the reason why there is none.
 
         Such as ``[0.0681, 0.0692]``, ``at most 0.0012`` or ``none: ...``.  Ends are
         rounded outwards.
@@ -271,7 +272,8 @@ IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
     """Return the values that identify a row of measurements.csv.
 
-    They are those of the columns `IDENTITY`, in order, such as ``("gaussian", ...)``.
+    They are the values of the columns `IDENTITY`, in order, such as
+    ``("gaussian", ...)``.
     """
     return (
         *point.names,
@@ -291,7 +293,7 @@ def table_row(
 ) -> tuple[object, ...]:
     """Return the values of a row of measurements.csv, in the order of `COLUMNS`.
 
-    ``numbers`` are the values from ``estimate`` to ``reference_error``.
+    ``numbers`` are the values of the columns from ``estimate`` to ``reference_error``.
     """
     return (*identity(point, key), *numbers, row_id(point, key))
 

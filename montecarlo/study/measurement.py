@@ -202,7 +202,7 @@ _POINT_NAMES = (
 
 
 def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that name a point or a row: name -> value.
+    """Return the parameters that name a point or a row, by name.
 
     They are the parameters of `parse_point`, without sizes, and the fields of `RowKey`.
     """
@@ -212,15 +212,15 @@ def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def request_row(
     d_k: object, n_keys: object | None, options: Mapping[str, object]
 ) -> RequestedRows:
-    """Return the one row that single values specify: {its point: (its key,)}.
+    """Return the one row that single values specify, as {its point: (its key,)}.
 
     Parameters are those of `request_rows`, but no lists.
 
     Raises
     ------
     InputError
-        As for `request_rows`, if a value is a list, or if ``n_keys`` is given for a
-        quantity of pairs.
+        As for `request_rows`; also if a value is a list, or if ``n_keys`` is given for
+        a quantity of pairs.
     """
     for name, value in {"d_k": d_k, "n_keys": n_keys, **options}.items():
         if _is_list(value):
@@ -238,14 +238,15 @@ def request_rows(
 ) -> RequestedRows:
     """Return the rows that exist among all combinations of sizes and options.
 
-    The result is: design point -> keys of its rows.
+    The result maps each design point to the keys of its rows.
 
     Parameters
     ----------
     d_k, n_keys : int, or sequence of int
     options : mapping
-        The names of a point and the parts of a `RowKey`, as for `grid`: each a value or
-        a list of values.  ``distribution_k`` and ``summary`` may be None.
+        Every argument of `grid` that names a distribution, condition, quantity,
+        divisor, summary, number format or softmax, by its name: a value or a list of
+        values.  ``distribution_k`` and ``summary`` may be None.
 
     Raises
     ------
@@ -297,8 +298,8 @@ def request_rows(
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
     """Yield a `RowKey` for each combination of the values in the columns.
 
-    ``columns`` maps each field of the key to its values.  An empty summary becomes the
-    first of the quantity.
+    ``columns`` maps each field of the key to its values.  An empty summary means the
+    first one that the quantity has.
     """
     for quantity, divisor, summary, number_format, softmax in product(
         *(columns[name] for name in ("quantity", "divisor", *KEY_FIELDS[2:]))
@@ -320,8 +321,8 @@ _OPTIONAL = ("distribution_k", "summary")
 def _texts(name: str, value: object) -> list[str]:
     """Return the values of an option as a list of different texts.
 
-    ``value`` is a text or a list of texts; ``name`` is that of the option, for
-    messages.  None becomes "" if the option allows it.
+    ``value`` is a text or a list of texts.  ``name`` is that of the option, for
+    messages.  If the option allows None, it becomes "".
     """
     texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
@@ -332,9 +333,9 @@ def open_workers(
 ) -> AbstractContextManager[Executor]:
     """Return a context manager that provides workers.
 
-    These are ``executor`` if it is given, and then they are not shut down.  Otherwise
-    new workers are started, and shut down at the end: one thread for ``jobs`` = 1, else
-    processes.
+    If ``executor`` is given, these are the workers, and they are not shut down.
+    Otherwise new workers are started, and shut down at the end: one thread for ``jobs``
+    = 1, else processes.
     """
     if executor is not None:
         return nullcontext(executor)
@@ -343,7 +344,7 @@ def open_workers(
 
 @dataclass(slots=True)
 class PreciseRows:
-    """Rows that are sampled until their estimates are precise, and their samples.
+    """Rows that are sampled until their estimates are precise enough, with the samples.
 
     Attributes
     ----------
@@ -409,10 +410,11 @@ class PreciseRows:
         return len({one for keys in self.columns.values() for one in keys.divisors})
 
     def target_error(self, estimate: Estimate) -> float:
-        """Return the standard error that an estimate should reach: its target error.
+        """Return the standard error that an estimate should reach.
 
-        ``absolute_error`` if it is given, else ``relative_error`` times the absolute
-        value; for a share that is estimated as 0, ``relative_error`` itself.
+        It is ``absolute_error`` if that is given.  Otherwise it is ``relative_error``
+        times the absolute value, or ``relative_error`` itself for a share that is
+        estimated as 0.
         """
         if self.absolute_error is not None:
             return self.absolute_error
@@ -420,12 +422,12 @@ class PreciseRows:
         return self.relative_error * (1.0 if is_no_share else abs(estimate.value))
 
     def replicates_needed(self, estimate: Estimate) -> float:
-        """Return the number of replicates that reaches the target error, an estimate.
+        """Return about how many replicates would reach the target error.
 
-        The error is taken to fall with the root of the number.  Twice the present
-        number for an estimate that depends on outliers.  inf if no number suffices: the
-        target is relative and the estimate 0, or the interval is one bin.  NaN without
-        a standard error or, after many replicates, an interval.
+        The error is taken to fall with the square root of their number.  If the
+        estimate depends on outliers, it is twice the present number.  inf if no number
+        suffices: the target is relative and the estimate 0, or the interval is one bin.
+        NaN if there is no standard error, or no interval even after many replicates.
         """
         if math.isnan(estimate.std_error):
             return math.nan
@@ -443,7 +445,7 @@ class PreciseRows:
         return n * (ratio * ratio)  # ratio**2 may raise on overflow
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
-        """Sample all points until every row reaches its target error, or cannot.
+        """Sample all points until every row reaches its target error, if it can.
 
         On Ctrl-C the store keeps the batches that have finished.
         """
@@ -456,8 +458,9 @@ class PreciseRows:
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
         """Yield the points that need more replicates.
 
-        They have a row that has not reached its target error, but can with at most
-        `UNREACHABLE` times the largest number of replicates of its point.
+        They have a row that has not reached its target error.  The row must be able to
+        reach it with at most `UNREACHABLE` times the largest number of replicates of
+        its point.
         """
         for point in self.requested:
             limit = UNREACHABLE * self.budgets[point].most
@@ -505,7 +508,7 @@ def exact_row(requested: RequestedRows) -> Measurement | None:
 
 
 def _measurement(point: DesignPoint, key: RowKey, *numbers: float) -> Measurement:
-    """Return a row as a `Measurement`, with its exact value where theory has one.
+    """Return a row as a `Measurement`, with its exact value if theory has one.
 
     ``numbers`` are those of `Estimate.numbers`.
     """
@@ -645,21 +648,20 @@ def _sample(
 
 
 def _is_list(value: object) -> TypeGuard[Iterable[object]]:
-    """Return whether a value is a list: iterable, no text, no array of shape ()."""
+    """Return whether a value is iterable, but no text and no array of shape ()."""
     is_scalar = isinstance(value, str) or getattr(value, "ndim", 1) == 0
     return isinstance(value, Iterable) and not is_scalar
 
 
 def _list_of(name: str, value: object) -> list[object]:
-    """Return the elements of a list of values, or a list of the one value.
+    """Return the elements of a list of values; for a single value, a list of it.
 
     ``name`` is that of the option, for messages.
 
     Raises
     ------
     InputError
-        If the list is empty or too long, which may be infinite, or is a mapping or
-        bytes.
+        If the list is empty or too long, perhaps infinite, or is a mapping or bytes.
     """
     if isinstance(value, Mapping | bytes | bytearray):
         raise InputError(f"{name} must be a value or a list, got {show(value)}")
@@ -674,10 +676,10 @@ def _list_of(name: str, value: object) -> list[object]:
 
 
 def _spellings(value: object) -> dict[str, object]:
-    """Return canonical name of a divisor -> the divisor as it was given.
+    """Return each divisor as it was given, by its canonical name.
 
     Such as ``{"sqrt": "d_k^0.5", "13.5": 13.5}``.  ``value`` is a divisor or a list of
-    divisors; of two spellings of one divisor, the first counts.
+    divisors.  If a divisor is given in two spellings, the first counts.
     """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):

@@ -31,7 +31,7 @@ Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
 class Block(Struct, frozen=True, forbid_unknown_fields=True):
-    """Design points for all combinations of sizes, alike in everything else.
+    """Design points for all combinations of sizes, with everything else in common.
 
     Attributes
     ----------

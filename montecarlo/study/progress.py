@@ -59,7 +59,7 @@ def _quarter_printer(task: str) -> Callable[..., object]:
     def update(total: float, completed: float) -> None:
         """Print a line if ``completed`` has passed a further quarter of ``total``.
 
-        At most one line for each of three quarters, and none before `SHORT` seconds.
+        At most three lines are printed, and none before `SHORT` seconds.
         """
         nonlocal quarters_printed
         seconds = time.perf_counter() - started
@@ -90,7 +90,7 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
     Yields
     ------
     callable
-        The function to report progress to, as `montecarlo.estimation.engine.run` does.
+        The function to call with progress, as `montecarlo.estimation.engine.run` does.
     """
     with open_bar("sampling", quiet=quiet) as update:
         total = done = largest_share = 0.0
@@ -98,7 +98,7 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         has_begun = quiet or sys.stderr.isatty()
 
         def advance(point: DesignPoint, finished: int, requested: int) -> None:
-            """Update the bar: replicates of a point have finished or are requested.
+            """Update the bar when replicates of a point have finished or are requested.
 
             ``finished`` and ``requested`` are numbers of replicates since the last
             call.

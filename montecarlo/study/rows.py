@@ -43,7 +43,10 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 
 def group_by_point(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return design point -> keys of its rows, each once, in the order of ``rows``."""
+    """Return the keys of the rows of each design point, each key once: point -> keys.
+
+    The order is that of ``rows``.
+    """
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
@@ -55,8 +58,8 @@ def sort_rows(
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return the requested keys of each point, in the order of tables.
 
-    Points are in the order of ``points``, keys in that of `every_key` with these
-    ``divisors``; keys that `every_key` does not yield come last.  Points without
+    Points are in the order of ``points``, and keys in that of `every_key` with these
+    ``divisors``.  Keys that `every_key` does not yield come last.  Points without
     requested keys are left out.
     """
     ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
@@ -69,14 +72,15 @@ def sort_rows(
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Raise `InputError` unless a row of measurements.csv can exist at a design point.
+    """Raise `InputError` unless a design point can have a row of measurements.csv.
 
-    It cannot if its quantity is not defined there, for example.
+    It cannot if the quantity is not defined there, for example.
 
     Raises
     ------
     InputError
-        The message says why it has none, or which values a field of the key may have.
+        The message says why there is no such row, or which values a field of the key
+        may have.
     """
     if has_row(point, key):
         return

@@ -47,9 +47,9 @@ class PointTable(NamedTuple):
     rows : tuple of tuple
         Rows of measurements.csv, with the columns `COLUMNS`.
     distributions : dict
-        For keys with the summary `DISTRIBUTION`: the distribution over attention rows.
+        Key with the summary `DISTRIBUTION` -> distribution over attention rows.
     estimates : dict
-        For keys that checks read: the estimate.
+        Key that checks read -> estimate.
     """
 
     n_replicates: int
@@ -58,7 +58,7 @@ class PointTable(NamedTuple):
     estimates: dict[RowKey, Estimate]
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate with a key, which must be one that checks read."""
+        """Return the estimate of a key; it must be one that checks read."""
         return self.estimates[key]
 
 
@@ -72,7 +72,7 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
 ) -> PointTable:
     """Return the results of a point, from its batches of replicates.
 
-    This is the task of a worker.
+    Workers are sent this call.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
 def references_of(
     point: DesignPoint, keys: tuple[RowKey, ...]
 ) -> dict[RowKey, Reference | None]:
-    """Return key -> exact value for the rows of a point; None where theory has none.
+    """Return the exact values of the rows of a point: key -> value, or None.
 
-    This is the task of a worker.
+    Workers are sent this call.  None means that theory has no exact value.
     """
     return {key: find_reference(point, key) for key in keys}
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
-    """Return the exact value of the estimate with a key, with its numerical error.
+    """Return the exact value of an estimate of a point, with its numerical error.
 
     None if theory has none.
     """
@@ -153,7 +153,7 @@ def row_of_estimate(
 
 
 def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the lines of a table of measurements that are the given rows.
+    """Return the lines of a table of measurements that hold the given rows.
 
     The lines are in the order of the table.  Rows with the summary `DISTRIBUTION`,
     which are in no table, are ignored.
@@ -161,7 +161,7 @@ def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the table lacks one of them.
+        If the table lacks one of the rows.
     """
     ids = {row_id(*row): row for row in rows if row[1].summary != DISTRIBUTION}
     part = table[table["row_id"].isin(ids)]
@@ -176,10 +176,10 @@ def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as a CSV file; the column ``mask`` only if a row has a mask.
+    """Write a table as a CSV file, without the column ``mask`` if no row has a mask.
 
     An empty ``initialisation`` is written as ``none``: readers that guess the type of a
-    column from its first rows expect no text in an empty one.
+    column from its first rows would not expect text in an empty one.
     """
     if "mask" in table and table["mask"].eq(NONE).all():
         table = table.drop(columns="mask")
@@ -191,8 +191,8 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def read_table(path: Path) -> pd.DataFrame:
     """Return a table that `write_table` wrote, as a DataFrame.
 
-    Empty fields are NaN, and so is ``none`` as an ``initialisation``.  A column
-    ``mask`` that the file lacks is ``none``.
+    Empty fields become NaN, and so does ``none`` as an ``initialisation``.  If the file
+    has no column ``mask``, the column is ``none``.
     """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
@@ -219,14 +219,14 @@ def tail_rows(
     Parameters
     ----------
     tails : tuple of (int, int)
-        Each d_k, and the number of blocks of draws for it.
+        Pairs of a d_k and the number of blocks of draws for it.
     seed : int
     executor : concurrent.futures.Executor
 
     Yields
     ------
     tuple
-        Rows of measurements.csv, with empirical Bernstein intervals.
+        A row of measurements.csv, with an empirical Bernstein interval.
     """
     tasks = {
         (NUMBER_FORMATS[name].log_largest, d_k, seed, blocks): name

@@ -52,7 +52,7 @@ MOST_BIAS = 4096.0
 
 
 class _Expected(dict[str, Reference]):
-    """Expectations by quantity; the `KeyError` for an unknown one lists the known."""
+    """Expectations by quantity; the `KeyError` for an unknown one names the others."""
 
     def __missing__(self, name: object) -> NoReturn:
         raise KeyError(f"quantity must be one of {', '.join(self)}, got {show(name)}")
@@ -137,8 +137,9 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     def expect(n: float) -> Expectations:
         """Return the expectations over an unmasked row of n keys, shape (6,).
 
-        Scores are q·k times ``scale`` if there is a ``d_k``; otherwise their standard
-        deviation is ``scale``, and one has the mean ``bias``.  n may be fractional.
+        With a ``d_k``, the scores are q·k times ``scale``.  Otherwise ``scale`` is
+        their standard deviation, and one of them has the mean ``bias``.  n may be
+        fractional.
         """
         if d_k is not None:
             return expect_gaussian_query(d_k, n, scale)
@@ -258,7 +259,7 @@ def largest_weight_quantile(
 def score_scale_of(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
 ) -> tuple[float, int | None]:
-    """Validate the arguments that determine the scale of scores, and return it.
+    """Return the scale of the scores, after checking the arguments that determine it.
 
     Parameters are those of `expected_row`.
 
@@ -294,22 +295,22 @@ BIASED_NAMES = (*ROW_NAMES[:-1], "biased_weight")
 
 
 def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:
-    """Return expectations over a row of N(0, s²) scores of which one has a mean.
+    """Return expectations over a row of N(0, s²) scores, of which one has another mean.
 
     Parameters
     ----------
     std : float
         s, positive.
     bias : float
-        The mean: one score is N(bias, s²).  Positive for an attention sink.
+        The other mean: one score is N(bias, s²).  Positive for an attention sink.
     n_keys : float
-        Number of scores n, including that with the mean; at least 2, may be fractional.
+        Number n of all scores, at least 2; may be fractional.
 
     Returns
     -------
     Expectations
         Shape (6,), in the order of `BIASED_NAMES`.  The error is the change if the step
-        is doubled, plus the deviation of E Σp from 1.
+        is doubled, plus a relative error: the deviation of E Σp from 1, and rounding.
 
     Notes
     -----
@@ -339,21 +340,21 @@ def _biased_integrals(
 ) -> Array:
     """Return E Σp and the expectations of `BIASED_NAMES`, shape (7,).
 
-    The integrals are sums by the trapezoidal rule over every ``stride``-th point of u.
-    ``biased`` is the profile of the one key whose score has a mean, and ``usual`` that
-    of each other key.
+    The integrals are computed by the trapezoidal rule over every ``stride``-th point of
+    u.  ``biased`` is the profile of the key whose score has another mean, and ``usual``
+    that of each other key.
     """
     n = float(n_keys)
     u, log_phi, a1, a1_log, a2 = (part.ravel()[::stride] for part in usual)
     _, log_other, b1, b1_log, b2 = (part.ravel()[::stride] for part in biased)
 
     def others(n_chosen: int, *, with_biased: bool) -> Array:
-        """Return the number of ways to choose keys in order, times φ of all others.
+        """Return the number of ways to choose keys in order, times φ of the others.
 
         ``n_chosen`` of the n - 1 usual keys are chosen and, if ``with_biased``, the
-        biased key as well; φ is the product over the keys that are left.  An
-        expectation of a sum over distinct keys is an integral of their kernels times
-        this factor, shape (n_u,).
+        biased key as well.  φ of the keys that are left is a product.  An expectation
+        of a sum over distinct keys is an integral of their kernels times this factor,
+        shape (n_u,).
         """
         ways = np.prod([n - 1.0 - i for i in range(n_chosen)])
         rest = (n - 1.0 - n_chosen) * log_phi + (0.0 if with_biased else log_other)

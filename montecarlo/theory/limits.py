@@ -83,7 +83,10 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     power: float = 0.0
 
     def value(self, d_k: float) -> float:
-        """Return the leading term at ``d_k``; its formula is that of ``kind``."""
+        """Return the leading term of the limit at ``d_k``.
+
+        Its formula depends on ``kind``.
+        """
         if self.kind == "power":
             return float(self.constant * d_k**self.exponent)
         return float(
@@ -110,10 +113,9 @@ def gap_density_at_zero(n_keys: int) -> float:
 
 
 def gap_survival(n_keys: int, gap: float) -> float:
-    """Return the probability that the gap between two largest normals exceeds a value.
+    """Return P(gap > ``gap``) for the gap between the two largest of n normals.
 
-    The gap is that between the largest and the second largest of n = ``n_keys``
-    independent standard normal variables.
+    The n = ``n_keys`` normal variables are independent and standard.
 
     Notes
     -----
@@ -141,11 +143,11 @@ def gap_quantile(n_keys: int, level: float) -> float:
 def element_rate_quantile(n_keys: int, level: float) -> float:
     """Return a quantile of the rate g at which p(1 - p) falls, as exp(-s g).
 
-    p is the weight of a key drawn uniformly from a row whose scores are s times
-    standard normals, and ``level`` the probability of a smaller g.  For large s, g is
-    the gap from the drawn normal to the largest one.  If the drawn normal is the
-    largest, 1 - p is the weight of the second largest, and g is the gap between these
-    two.
+    p is the weight of a key that is drawn uniformly from a row.  The scores of the row
+    are s times standard normals.  ``level`` is the probability of a smaller g.  For
+    large s, g is the gap from the drawn normal to the largest one.  If the drawn normal
+    is the largest, 1 - p is the weight of the second largest, and g is the gap between
+    these two.
 
     Notes
     -----
@@ -156,7 +158,7 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
     def survival(gap: float) -> float:
         """Return the probability that the rate g exceeds ``gap``.
 
-        g is that of a row with ``n_keys`` keys, one of which is drawn uniformly.
+        g is the rate for a key that is drawn uniformly from ``n_keys`` keys.
         """
         x, step = _normal_grid(n_keys)
         logs = _log_normal_density(x) + log_ndtr(x - gap) + (n_keys - 2.0) * log_ndtr(x)
@@ -167,9 +169,9 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
 
 
 def _normal_grid(n_keys: int) -> tuple[Array, float]:
-    """Return an evenly spaced grid for integrals over a standard normal, and its step.
+    """Return (evenly spaced grid for integrals over a standard normal, its step).
 
-    The shape is (GRID_POINTS,), for any number of keys.  Raises ValueError if
+    The grid has the shape (GRID_POINTS,), for any number of keys.  Raises ValueError if
     ``n_keys`` is less than 2.
     """
     if n_keys < 2:
@@ -187,8 +189,8 @@ def _log_normal_density(x: Array) -> Array:
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
     """Return the value that a variable exceeds with a given probability.
 
-    ``survival`` maps a value to the probability that the variable exceeds it.  The
-    result is from 0 to `GRID_STOP` - `GRID_START`.
+    ``survival`` returns the probability that the variable exceeds a value.  The result
+    is from 0 to `GRID_STOP` - `GRID_START`.
     """
 
     def excess(gap: float) -> float:
@@ -258,8 +260,8 @@ def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
 def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None:
     """Return the limit of a quantity's quantile over rows; None if not derived here.
 
-    ``level`` is that of the quantile, the share of rows with smaller values.  The
-    formulas are in the notes of the module.
+    ``level`` is the share of rows with values below the quantile.  The formulas are in
+    the notes of the module.
     """
     if quantity in ("weight_max", "effective_keys"):
         return Limit("constant", "power", 0.0, 1.0)

@@ -38,8 +38,8 @@ def mean_over_mask(
     Parameters
     ----------
     expect : callable
-        Returns the expectations, shape (n_quantities,), of a row of n >= 2 keys; n may
-        be fractional.
+        n -> expectations, shape (n_quantities,), of a row of n >= 2 keys; n may be
+        fractional.
     single_key : ndarray, shape (n_quantities,)
         The expectations of a row of one key.
     n_keys : int
@@ -50,7 +50,7 @@ def mean_over_mask(
     Returns
     -------
     Expectations
-        Shape (n_quantities,).  The errors are those of ``expect`` plus the change when
+        Shape (n_quantities,).  The errors are those of ``expect`` plus the change if
         the interpolation has fewer nodes.
     """
     if not mask.is_causal:
@@ -80,7 +80,7 @@ def mean_over_mask(
 def _sum_over_panel(
     expect: Callable[[float], Expectations], low: int, high: int, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Return the sum of row expectations over the rows of a panel.
+    """Return row expectations, summed over the rows of a panel, and their errors.
 
     The panel has the row lengths from ``low`` + 1 to ``high``, both included.  The
     expectations are interpolated in ln n by Chebyshev polynomials at ``n_nodes`` nodes.

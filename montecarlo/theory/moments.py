@@ -44,7 +44,7 @@ def projected_variance(initialisation: Initialisation, d_k: int) -> float | None
 
 
 def score_mean(q: Distribution, k: Distribution, d_k: int) -> float:
-    """Return the mean of q·k, d_k times the means of the entries of q and k."""
+    """Return the mean of q·k: d_k times the product of the means of the entries."""
     return d_k * q.mean * k.mean
 
 
@@ -74,10 +74,9 @@ def score_row_variance(q: Distribution, k: Distribution, d_k: int) -> float:
 
 
 def score_variance_ratio(q: Distribution, k: Distribution) -> float:
-    """Return the variance of q·k over d_k times the variances of two entries.
+    """Return Var(q·k) / (d_k Var(q_i) Var(k_i)), for independent entries.
 
-    The variances are those of an entry of q and of one of k.  The ratio is 1 if both
-    have mean 0.
+    It is 1 if both distributions have mean 0.
     """
     return 1.0 + (q.mean / q.std) ** 2 + (k.mean / k.std) ** 2
 

@@ -59,8 +59,8 @@ def query_gradient_squared(
     Returns
     -------
     Reference
-        The numerical error comes from `expected_row` for ‖J‖_F², and from fewer values
-        of |q| for ‖J z‖² (see below).
+        The numerical error has two parts: that of `expected_row` for ‖J‖_F², and the
+        change with fewer values of |q| for ‖J z‖² (see below).
 
     Raises
     ------

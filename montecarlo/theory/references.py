@@ -104,9 +104,9 @@ def reference(
 
 
 def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
-    """Return the ratio of two exact values, with its error.
+    """Return the ratio of two exact values, with its error; None if one is None or 0.
 
-    Relative errors are added.  None if one of the values is not known or is 0.
+    Relative errors are added.
     """
     if over is None or under is None or not over.value or not under.value:
         return None
@@ -127,8 +127,8 @@ def _masked_reference(
 ) -> Reference | None:
     """Return the exact value of a summary of a quantity at a point with a mask.
 
-    Parameters are those of `reference`.  None if no exact value is known.  Under a mask
-    that leaves all rows the same length, the value is that of an unmasked row of this
+    Parameters are those of `reference`.  None if no exact value is known.  If the mask
+    leaves all rows the same length, the value is that of an unmasked row of this
     length.
     """
     longest = point.mask.longest(point.shape[1])
@@ -154,8 +154,8 @@ def _divisor_value(divisor: str, point: DesignPoint) -> float:
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     """Return the expectations of the six quantities in `ROW_NAMES` at a design point.
 
-    ``divisor`` is the name of one.  None if theory does not know them, see
-    `_score_scale`.
+    ``divisor`` is the name of one divisor.  None if theory does not know the
+    expectations: see `_score_scale`.
 
     Notes
     -----
@@ -175,8 +175,8 @@ def _expect_row(
 ) -> Expectations | None:
     """Return the expectations of the six quantities in `ROW_NAMES`, from plain numbers.
 
-    They are averaged over the rows of the mask.  None if the distributions are not
-    covered.
+    They are averaged over the rows of the mask.  None if they are not known for these
+    distributions.
 
     Parameters
     ----------
@@ -210,9 +210,9 @@ def _families(point: DesignPoint) -> tuple[str, str]:
 def _score_scale(point: DesignPoint, divisor: str) -> float | None:
     """Return the factor on q·k for entries of variance 1: σ_q σ_k/divisor.
 
-    None where row expectations are not known: at points without rows or with dependent
-    entries, for queries with a mean, and for scores or numbers of keys that are too
-    large for the integration grids.
+    None if row expectations are not known: at points without rows or with dependent
+    entries, for queries whose mean is not 0, and for scores or numbers of keys that are
+    too large for the integration grids.
     """
     if not point.has_rows or not point.is_independent:
         return None
@@ -226,7 +226,7 @@ def _score_scale(point: DesignPoint, divisor: str) -> float | None:
 
 
 def _saturated_share(threshold: float) -> ReferenceFunction:
-    """Return the function for the exact share of saturated rows.
+    """Return the function that computes the exact share of saturated rows.
 
     A row is saturated if its largest weight p_max is at least ``threshold``.
     """
@@ -248,9 +248,9 @@ def _saturated_share(threshold: float) -> ReferenceFunction:
 
 
 def quantile_table_key(point: DesignPoint, divisor: str) -> tuple[int, int, str] | None:
-    """Return the key of a point in the table `QUANTILES`: d_k, number of keys, scale.
+    """Return the key of a point in the table `QUANTILES`: (d_k, number of keys, scale).
 
-    Such as ``(64, 128, "0.125")``: the scale is the number of `_score_scale`, as text.
+    Such as ``(64, 128, "0.125")``; the scale is the number of `_score_scale`, as text.
     None if the quantiles of the largest weight are not known exactly at this point.
     """
     scale = _score_scale(point, divisor)
@@ -264,8 +264,8 @@ def _weight_max_quantile(
 ) -> Reference | None:
     """Return the quantile of the largest weight at a level between 0 and 1.
 
-    The table `QUANTILES` is read first.  A quantile that is not in the table is
-    computed if it is at least 1/2, which is fast; otherwise the result is None.
+    It is read from the table `QUANTILES`, if it is there.  If not, it is computed if it
+    is at least 1/2, which is fast; otherwise the result is None.
     """
     key = quantile_table_key(point, divisor)
     if key is None:
@@ -280,9 +280,9 @@ def _weight_max_quantile(
 
 @cache
 def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
-    """Return (d_k, number of keys, scale, level) -> quantile of the largest weight.
+    """Return the table `QUANTILES`: quantiles of the largest weight.
 
-    All that the package's table `QUANTILES` holds.
+    The keys are (d_k, number of keys, scale, level).
     """
     with QUANTILES.open(encoding="utf-8", newline="") as file:
         return {
@@ -296,7 +296,7 @@ def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
 def _with_error(
     formula: Callable[[DesignPoint, str], float | None], relative_error: float
 ) -> ReferenceFunction:
-    """Return a function that gives a formula's value and its numerical error.
+    """Return a function that returns the value of a formula with a numerical error.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def _closed_form(
 ) -> ReferenceFunction:
     """Return a reference function for a moment of q·k, divided by c**degree.
 
-    c is the divisor.  The result is None at points with dependent entries.
+    c is the divisor.  The function returns None at points with dependent entries.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def _closed_form(
 
 
 def _row_expectation(name: str) -> ReferenceFunction:
-    """Return the reference function for one of the quantities in `ROW_NAMES`."""
+    """Return the reference function of one of the quantities in `ROW_NAMES`."""
     column = ROW_NAMES.index(name)
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
@@ -434,19 +434,20 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> float | None:
 
     H is the entropy of a row, Z its sum of exponentials and J the Jacobian of softmax.
     The identity follows from Gaussian integration by parts given q.  It holds for rows
-    of standard normal keys that are independent of the queries, any distribution of q
-    and number of keys, and a single divisor; otherwise the result is None.
+    of standard normal keys that are independent of the queries, for any distribution of
+    q and number of keys, and for a single divisor.  None if these conditions are not
+    met.
     """
     known = "/" not in divisor and point.has_rows and point.is_independent
     return 0.0 if known and point.distribution_k == DISTRIBUTIONS["gaussian"] else None
 
 
 def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
-    """Return the distance of two distribution functions at `GAP_AT`: P(z <= x) - Φ(x).
+    """Return P(z <= x) - Φ(x) at x = `GAP_AT`, for standardised scores z.
 
-    x is `GAP_AT`, z the score q·k divided by its standard deviation, and Φ the standard
-    normal distribution.  The result does not depend on the divisor.  It is None unless
-    the entries are independent Gaussian ones with mean 0.
+    z is q·k divided by its standard deviation, and Φ the standard normal distribution.
+    The result does not depend on the divisor.  None unless the entries are independent
+    Gaussian ones with mean 0.
     """
     del divisor
     means = point.distribution_q.mean, point.distribution_k.mean

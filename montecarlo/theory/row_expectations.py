@@ -71,8 +71,8 @@ def expect_gaussian_query(d_k: int, n_keys: float, scale: float) -> Expectations
     Returns
     -------
     Expectations
-        Shape (6,).  The error is that of the panels plus the change with fewer points
-        in |q|.
+        Shape (6,).  The error is that of the panels plus the change with fewer values
+        of |q|.
 
     Notes
     -----
@@ -90,9 +90,9 @@ def _average_over_query(
 ) -> tuple[Array, Array]:
     """Return (row expectations averaged over |q| ~ chi(d_k), their errors).
 
-    Parameters are those of `expect_gaussian_query`, and the number of quadrature points
-    per panel.  Values and errors have shape (6,), in the order of `ROW_NAMES`; the
-    errors are those of `interpolate_panel`.
+    Parameters are those of `expect_gaussian_query`, and ``n_points``, the number of
+    quadrature points per panel.  Values and errors have shape (6,), in the order of
+    `ROW_NAMES`.  The errors are those of `interpolate_panel`.
     """
     low = max(0.0, math.sqrt(d_k) - CHI_REACH) * scale
     high = (math.sqrt(d_k) + CHI_REACH) * scale
@@ -164,8 +164,8 @@ def chebyshev_coefficients(values: Array) -> Array:
 def panel_edges(index: int) -> tuple[float, float]:
     """Return the smallest and the largest standard deviation of a panel.
 
-    Panels divide the range of standard deviations of scores: panel 0 begins at 0, and
-    further ones each cover a factor of 2**(1/PER_OCTAVE) from `FIRST_EDGE` on.
+    Panels divide the range of standard deviations of scores.  Panel 0 begins at 0.
+    Further panels begin at `FIRST_EDGE`, and each covers a factor of 2**(1/PER_OCTAVE).
     """
     high = FIRST_EDGE * 2.0 ** (index / PER_OCTAVE)
     low = FIRST_EDGE * 2.0 ** ((index - 1) / PER_OCTAVE) if index > 0 else 0.0
@@ -175,7 +175,7 @@ def panel_edges(index: int) -> tuple[float, float]:
 def _panel_index(std: float) -> int:
     """Return the index of the panel that contains a standard deviation of scores.
 
-    An edge belongs to the panel that ends there.
+    An edge belongs to the panel that it ends.
     """
     if std <= FIRST_EDGE:
         return 0
@@ -183,9 +183,9 @@ def _panel_index(std: float) -> int:
 
 
 def _panel_coordinate(std: Array, index: int) -> Array:
-    """Map standard deviations in a panel to [-1, 1], elementwise.
+    """Return the coordinates in [-1, 1] of standard deviations in a panel, elementwise.
 
-    Linearly in ln std, or in std itself for panel 0.
+    They are linear in ln std, or in std itself for panel 0.
     """
     low, high = panel_edges(index)
     if index == 0:
@@ -194,7 +194,7 @@ def _panel_coordinate(std: Array, index: int) -> Array:
 
 
 def _panel_nodes(index: int) -> Array:
-    """Return the standard deviations at the Chebyshev points of a panel.
+    """Return the standard deviations of a panel at its Chebyshev points.
 
     `_panel_coordinate` maps them to these points.  The shape is (POINTS,).
     """
@@ -207,7 +207,7 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _panel_profiles(index: int) -> tuple[Profile, LargestProfile]:
-    """Return the profiles of scores at the nodes of a panel: all keys, and the largest.
+    """Return the profiles of scores at the nodes of a panel: (all keys, the largest).
 
     They do not depend on the number of keys, so each panel is computed once.
     """
@@ -279,10 +279,10 @@ def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations
 
 @lru_cache(maxsize=64)
 def rademacher_scores(d_k: int) -> tuple[Array, Array]:
-    """Return the possible values of q·k for entries 1 and -1, and their probabilities.
+    """Return (possible values of q·k for entries 1 and -1, their probabilities).
 
-    Two arrays, shape (n_values,).  The values ascend; very improbable ones are left
-    out, see `NEGLIGIBLE`.
+    Both have the shape (n_values,).  Values ascend.  Very improbable ones are left out,
+    see `NEGLIGIBLE`.
 
     Notes
     -----
@@ -334,11 +334,11 @@ def discrete_profile(scores: Array, probabilities: Array) -> Profile:
 
 @lru_cache(maxsize=16)
 def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
-    """Return two factors for the largest weight with Rademacher queries and keys.
+    """Return (ln ψ, share) for the largest weight with Rademacher queries and keys.
 
-    The first is ln ψ(t, x) with ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y
-    <= x of the score, ``scale`` times q·k, and the second is the share of the term y =
-    x in ψ(t, x).  Both have shape (n_values, n_t), for t on the grid `LOG_T`.
+    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score, ``scale``
+    times q·k.  The share is that of the term y = x in ψ(t, x).  Both have shape
+    (n_values, n_t), for t on the grid `LOG_T`.
     """
     _, probability = rademacher_scores(d_k)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))
@@ -356,9 +356,9 @@ def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
 
 
 def _rademacher_largest_weight(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expected largest weight of a row, with its error, shape (1,).
+    """Return the expected largest weight of a row, with its error; shape (1,).
 
-    Queries and keys are Rademacher; parameters are those of `expect_rademacher_pairs`.
+    Queries and keys are Rademacher.  Parameters are those of `expect_rademacher_pairs`.
 
     Notes
     -----

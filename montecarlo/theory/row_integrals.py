@@ -90,9 +90,9 @@ class Reference(NamedTuple):
 
 
 def integrate_row(profile: Profile, n_keys: float) -> Expectations:
-    """Return expectations over a row of independent scores, but for the largest weight.
+    """Return expectations of five quantities of a row of softmax of independent scores.
 
-    They are those of the first five quantities in `ROW_NAMES`.
+    They are those of `ROW_NAMES`, in its order, without the last, the largest weight.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def integrate_row(profile: Profile, n_keys: float) -> Expectations:
     Returns
     -------
     Expectations
-        Shape (..., 5).  The error is the change if the
-        step is doubled, plus the deviation of E Σp from 1.
+        Shape (..., 5).  The error is the change if the step is doubled, plus a relative
+        error: the deviation of E Σp from 1, and rounding.
 
     Notes
     -----
@@ -137,19 +137,20 @@ def integrate_row(profile: Profile, n_keys: float) -> Expectations:
 
 
 def compare_steps(fine: Array, coarse: Array) -> Expectations:
-    """Return integrals as expectations, with errors from a second, coarser grid.
+    """Return integrals as expectations, with errors from a grid of twice the step.
 
     Parameters
     ----------
     fine, coarse : ndarray, shape (..., 1 + n_quantities)
-        Integrals with one step and with twice that step.  The first of them, E Σp, is 1
-        but for its error.
+        Integrals with one step, and with twice that step.  The first of them is E Σp,
+        which is 1 apart from its error.
 
     Returns
     -------
     Expectations
         Shape (..., n_quantities): the other integrals of ``fine``.  The error is the
-        difference of both, plus the deviation of E Σp from 1 and rounding, relatively.
+        difference of both grids, plus a relative error: the deviation of E Σp from 1,
+        and rounding.
     """
     values, total = fine[..., 1:], fine[..., :1]
     errors = np.abs(values - coarse[..., 1:])
@@ -160,8 +161,8 @@ def compare_steps(fine: Array, coarse: Array) -> Expectations:
 def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
     """Return the six integrals of `integrate_row`, shape (..., 6).
 
-    The first is E Σp, then follow those of `ROW_NAMES` but for the largest weight.  The
-    trapezoidal rule uses every ``stride``-th point of u.
+    The first is E Σp.  The others are in the order of `ROW_NAMES`, without the largest
+    weight.  The trapezoidal rule uses every ``stride``-th point of u.
     """
     u, log_phi, a1, a1_log, a2 = (part[..., ::stride] for part in profile)
     n = float(n_keys)
@@ -186,7 +187,7 @@ def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
 
 
 def log_complement(complement: Array) -> Array:
-    """Return ln(1 - c) elementwise for c in ``complement``; finite where c is 1."""
+    """Return ln(1 - c) elementwise, for c in ``complement``; finite even at c = 1."""
     return np.log1p(-np.minimum(complement, 1.0 - 1e-16))
 
 
@@ -209,7 +210,7 @@ NEGLIGIBLE = 1e-18
 
 
 class LargestProfile(NamedTuple):
-    """Expectations over one score x below the largest score s g of the row.
+    """Expectations over one score x, if it is below s g, the largest score of the row.
 
     Attributes
     ----------
@@ -368,14 +369,14 @@ def gaussian_profile(stds: Array, grid: tuple[Array, int] | None = None) -> Prof
 def score_grid(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
     """Return an evenly spaced grid of u for integrals over N(0, s²) scores.
 
-    One of the scores may have a mean other than 0.
+    One of the scores may have another mean than 0.
 
     Parameters
     ----------
     stds : ndarray, shape (n_s,)
         The s; the grid suits all of them.
     bias : float
-        Mean of the one score.
+        The other mean.
 
     Returns
     -------
@@ -453,10 +454,10 @@ def gaussian_means(
 
 
 def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:
-    """Return nodes of ln w = u + s g for a standard normal g, and their probabilities.
+    """Return (nodes of ln w = u + s g for a standard normal g, their probabilities).
 
-    They have shapes (n_s, n_u, n_g) and (n_g,).  Nodes are evenly spaced in g; for s up
-    to `NARROW`.
+    The shapes are (n_s, n_u, n_g) and (n_g,).  Nodes are evenly spaced in g.  It is for
+    s up to `NARROW`.
     """
     ends = round(REACH / NORMAL_STEP)
     g = NORMAL_STEP * np.arange(-ends, ends + 1)

@@ -64,10 +64,10 @@ def _log_chi_density(radius: Array, d_k: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
-    """Return nodes of a quadrature over |q| ~ chi(d_k), and their probabilities.
+    """Return (nodes of a quadrature over |q| ~ chi(d_k), their probabilities).
 
-    Two arrays, shape (NODES,).  The nodes are evenly spaced in ln |q| around ``peak``,
-    a value of ln |q|.
+    Both have the shape (NODES,).  The nodes are evenly spaced in ln |q| around
+    ``peak``, a value of ln |q|.
     """
     # the lower tail of ln |q| falls like |q|**d only: wide for small d
     reach = WIDTHS / math.sqrt(2.0 * d_k)
@@ -80,7 +80,7 @@ def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
 
 
 def distribution_gap(x: float, d_k: int) -> float:
-    """Return the difference F(x) - Φ(x) between a score's distribution and a normal.
+    """Return F(x) - Φ(x), the distance of a score's distribution from a normal one.
 
     F is the distribution function of q·k/sqrt(d_k) for standard normal q and k, and Φ
     that of N(0, 1).

@@ -27,9 +27,9 @@ STATISTICS = {
 def simulated_table() -> dict[str, Any]:
     """Return the table of simulated values: sizes, divisors, error and values.
 
-    ``values`` has a row for each number of ``keys``, ``d_k`` and divisor, the last
-    varying fastest, and a column for each of ``statistics``; ``error`` is the relative
-    standard error of all.
+    ``values`` has a row for each combination of ``keys``, ``d_k`` and divisor, of which
+    the last varies fastest, and a column for each of ``statistics``.  ``error`` is the
+    relative standard error of all values.
     """
     return read_package_toml(TABLE)
 
@@ -37,10 +37,10 @@ def simulated_table() -> dict[str, Any]:
 def simulated_value(
     quantity: str, point: DesignPoint, divisor: str, summary: str
 ) -> Reference | None:
-    """Return a simulated value from the table, with its standard error.
+    """Return a value from the table of simulated values, with its standard error.
 
     Parameters are those of `montecarlo.theory.references.reference`.  For two divisors
-    the result is the ratio of their values.  None if the table does not have the value.
+    the result is the ratio of their values.  None if the table lacks the value.
     """
     table, gaussian = simulated_table(), DISTRIBUTIONS["gaussian"]
     name, is_divided = STATISTICS.get((quantity, summary), ("", False))

@@ -92,9 +92,9 @@ LAGUERRE, FEWER_LAGUERRE, LAGUERRE_FROM = 12, 9, 8
 def share_for_std(std: float, n_keys: int, threshold: float) -> Reference:
     """Return the share of rows whose largest weight reaches a threshold.
 
-    The row has ``n_keys`` independent N(0, std²) scores.  Terms and steps of the
-    inversion are doubled until neither changes the share by more than `AGREED`, or the
-    limits are reached.
+    The scores of a row are ``n_keys`` independent N(0, std²) numbers.  The share is
+    from the inversion of a Laplace transform.  Its terms and steps are refined until
+    the share changes by less than `AGREED`, or the limits are reached.
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
@@ -124,9 +124,13 @@ def _share_bound(std: float, n_keys: int, threshold: float) -> float:
     """Return an upper bound of the share of rows with p_max >= threshold.
 
     Parameters are those of `share_for_std`; p_max is the largest of the n weights of a
-    row.  By Jensen's inequality, the mean of exp(score) is at least exp(mean score), so
-    that a weight is at most exp(score - mean score)/n.  The bound is the expected
-    number of weights for which this expression reaches the threshold.
+    row.
+
+    Notes
+    -----
+    By Jensen's inequality, the mean of exp(score) is at least exp(mean score), so that
+    a weight is at most exp(score - mean score)/n.  The bound is the expected number of
+    weights for which this expression reaches the threshold.
     """
     return n_keys * float(scipy.special.ndtr(-math.log(threshold * n_keys) / std))
 
@@ -315,13 +319,13 @@ def share_for_gaussian_query(
 def _average_over_query(
     d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
 ) -> tuple[float, float]:
-    """Return P(p_max >= threshold) averaged over the query length, and its error.
+    """Return (P(p_max >= threshold) averaged over the query length, its error).
 
-    |q| has the chi distribution with d_k degrees of freedom.  The probability given |q|
-    is interpolated on panels of ln s, where s = scale |q| is the standard deviation of
-    the scores, and averaged at ``n_points`` quadrature points per panel.  The error is
-    absolute: that of the panels, rounding, and what |q| beyond sqrt(d_k) ± `CHI_REACH`
-    may add; not that of the quadrature.
+    The length |q| has the chi distribution with d_k degrees of freedom.  The
+    probability given |q| is interpolated on panels of ln s, where s = scale |q| is the
+    standard deviation of the scores, and averaged at ``n_points`` quadrature points per
+    panel.  The error is absolute.  It includes that of the panels, rounding, and what
+    |q| beyond sqrt(d_k) ± `CHI_REACH` may add; but not that of the quadrature.
     """
     shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
     longest = math.sqrt(d_k) + CHI_REACH
@@ -345,8 +349,8 @@ def _average_over_query(
 def _panel_index(std: float) -> int:
     """Return the index of the panel that contains a standard deviation of scores.
 
-    For the range of a panel see `_panel_nodes`; an edge belongs to the one that begins
-    there.
+    `_panel_nodes` gives the range of a panel.  An edge belongs to the panel that it
+    begins.
     """
     return math.floor(PER_OCTAVE * math.log2(std))
 
@@ -358,7 +362,7 @@ def _interpolate_panel(
     """Return P(p_max >= threshold) on a panel, as a polynomial in ln s.
 
     p_max is the largest weight of a row, and s the standard deviation of the scores.
-    For the range of a panel see `_panel_nodes`.
+    `_panel_nodes` gives the range of a panel.
 
     Returns
     -------
@@ -398,7 +402,7 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _fourier_factors(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
-    """Return what the Fourier series of a panel need for any number of keys.
+    """Return what the Fourier series of a panel use, for any number of keys.
 
     Returns
     -------
@@ -473,10 +477,10 @@ def quantile_of_queries(
     """
 
     def by_laguerre(n_points: int, threshold: float) -> Reference:
-        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` nodes.
+        """Return P(p_max >= threshold), averaged over |q| ~ chi(d_k).
 
-        The scores are N(0, (scale |q|)²) for |q| ~ chi(d_k); the rule is Gauss-Laguerre
-        in |q|²/2, and the error is the largest one at a node.
+        The scores are N(0, (scale |q|)²).  The rule is Gauss-Laguerre in |q|²/2 with
+        ``n_points`` nodes.  The error is the largest one at a node.
         """
         halves, weights = gamma_quadrature(n_points, 0.5 * d_k - 1.0)
         stds = scale * np.sqrt(2.0 * halves)
@@ -505,10 +509,12 @@ def quantile_of_queries(
 def gamma_quadrature(n_points: int, alpha: float) -> tuple[Array, Array]:
     """Return nodes and weights for means over a gamma(alpha + 1, 1) variable.
 
-    The rule is Gauss-Laguerre; each has shape (n_points,), and the weights sum to 1.
-    Method: Golub and Welsch, Mathematics of Computation 23 (1969) 221; nodes are
-    eigenvalues of the Jacobi matrix, weights the squared first entries of its
-    eigenvectors.
+    The rule is Gauss-Laguerre.  Both have shape (n_points,), and the weights sum to 1.
+
+    References
+    ----------
+    Golub and Welsch, Mathematics of Computation 23 (1969) 221: nodes are eigenvalues of
+    the Jacobi matrix, and weights are the squared first entries of its eigenvectors.
     """
     k = np.arange(n_points)
     off = np.sqrt(k[1:] * (k[1:] + alpha))

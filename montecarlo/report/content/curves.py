@@ -60,7 +60,7 @@ EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 def make_curves(
     results: StudyResults, training: TrainingView | None = None
 ) -> CurveTables:
-    """Return the table of each kind of curve in `CURVES`, from the results of a study.
+    """Return the tables of curves, by the names in `CURVES`, from a study's results.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def make_curves(
 def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
     """Yield the lines of the table `JACOBIAN_ROWS`: distributions of the Jacobian norm.
 
-    A line holds design point and divisor, a bin edge, the share of attention rows whose
-    norm is at most that edge, and the standard error of the share between replicates.
+    A line has a design point and a divisor, an edge of a bin, the share of attention
+    rows whose norm is at most this edge, and the standard error of the share.
     """
     for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
@@ -92,12 +92,12 @@ def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
 
 
 def example_weights(seed: int) -> Lines:
-    """Yield the lines of the table `EXAMPLE`: weights of ten sampled queries.
+    """Yield the lines of the table `EXAMPLE`: attention weights of ten sampled queries.
 
-    The weights are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
-    sqrt(d_k).  Queries are ranked by their largest undivided weight and taken at even
-    intervals of that rank.  With the seed of a study whose grid has this point, the
-    draws are among those that its estimates come from.
+    They are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
+    sqrt(d_k).  The queries are evenly spaced in the order of their largest undivided
+    weight.  If the study of this seed has that point, its estimates are from the same
+    random numbers.
     """
     q, k = draw_matrices(EXAMPLE_POINT, seed, 0)
     scores = widen(q) @ widen(k).T

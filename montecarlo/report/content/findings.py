@@ -53,14 +53,14 @@ WRONG = (Verdict.FAILS, Verdict.PARTLY)
 
 
 class FilledSentence(NamedTuple):
-    """A sentence of the catalogue that holds, with numbers for its placeholders.
+    """A true sentence of the catalogue, with numbers for its placeholders.
 
     Attributes
     ----------
     text : Words
         With placeholders ``%(name)s``.
     numbers : mapping
-        Name of a placeholder to its number.
+        Name of a placeholder -> its number.
     checks : tuple of CheckOutcome
         The checks that the sentence asserts.
     """
@@ -76,10 +76,10 @@ Correction = tuple[FilledSentence, FilledSentence]
 
 @dataclass(frozen=True)
 class Findings:
-    """The content of a results folder, and the catalogue that it was judged by.
+    """The content of a results folder, and the catalogue of claims behind it.
 
     A *claim* here is its outcome; its words are in the catalogue.  A *text* is one of
-    those that state claims, identified by its key.
+    the texts that make the claims, identified by its key.
     """
 
     measurements: pd.DataFrame
@@ -92,7 +92,7 @@ class Findings:
     selected: bool = False  # whether only a part of the judged claims is left
 
     def only(self, catalogue: Catalogue) -> "Findings":
-        """Return the findings for a smaller ``catalogue``: the claims in it alone."""
+        """Return the findings on the claims of a smaller catalogue and on no others."""
         chosen = {claim.id for claim in catalogue.claim}
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
@@ -115,7 +115,7 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """(verdict, number of claims) for each verdict that occurs; see `Verdict`.
+        """(verdict, number of claims) for each verdict that occurs.
 
         Such as ``[("holds", 12), ("fails", 3)]``, in the order of `Verdict`.
         """
@@ -124,15 +124,15 @@ class Findings:
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
         """Return (verdict, number of the given claims) for each verdict that occurs.
 
-        Questions of readers, which are claims of no text, are not counted; all claims
-        from a user's file are.
+        Questions of readers, which no text claims, do not count.  All claims from a
+        user's file count.
         """
         found = Counter(one.verdict for one in claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
 
     @property
     def topics(self) -> list[str]:
-        """The topics that some claim is about, in the order of `Topic`.
+        """The topics of the claims, in the order of `Topic`.
 
         Such as ``["variance", "weights"]``.
         """
@@ -153,13 +153,13 @@ class Findings:
         return self._numbers[claim.id]
 
     def entry_of(self, claim: ClaimOutcome) -> Claim:
-        """Return the entry of the catalogue, with the words, for a claim's outcome."""
+        """Return the catalogue's entry, with the words, for the outcome of a claim."""
         return self._entries[claim.id]
 
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return the words for an interpretation; None if it is shown as a formula."""
+        """Return words for an interpretation; None if it is shown as a formula."""
         entries = self.entry_of(claim).interpretation
         found = (one for one in entries if one.id == interpretation.id)
         return next((one.label or one.tested or None for one in found), None)
@@ -169,7 +169,7 @@ class Findings:
     ) -> list[tuple[Words, str]]:
         """Return (name, key) of each text whose words admit an interpretation.
 
-        The list is empty if all texts of the claim admit it.
+        The list is empty if all texts that make the claim admit it.
         """
         entry = self.entry_of(claim)
         keys = [key for key in claim.texts if interpretation.id in entry.admitted(key)]
@@ -179,10 +179,10 @@ class Findings:
     def finding(
         self, claim: ClaimOutcome, *, short: bool = False
     ) -> FilledSentence | None:
-        """Return the sentence that states the result on a claim; None if none holds.
+        """Return the sentence that states the result on a claim; None if none is true.
 
-        It is the first of the claim's findings that holds, with its numbers.  With
-        ``short``, its short form where the catalogue has one.
+        It is the first true one of the claim's findings, with its numbers.  With
+        ``short``, its short form if the catalogue has one.
         """
         pairs = zip(claim.findings, self.entry_of(claim).finding, strict=True)
         said = (
@@ -191,11 +191,11 @@ class Findings:
         return next(filter(None, said), None)
 
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
-        """Return the claims in each line of a topic's table: a tuple for each line.
+        """Return the lines of a topic's table, each a tuple of the claims in it.
 
-        Claims that restate the same claim share a line with it if all have the same
-        verdict and reason; otherwise, or if it is not among the claims, each has a line
-        of its own.
+        A claim shares a line with its restatements if all have the same verdict and
+        reason.  Otherwise each has a line of its own, as it has if the restated claim
+        is missing.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, claims in groupby(self.by_topic(topic), self._restated_id):
@@ -208,31 +208,32 @@ class Findings:
     def restated_claim(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
         """Return the claim that the other claims in a line of a table restate.
 
-        ``line`` is one of `lines`; the only claim of a line is returned as it is.
+        ``line`` is from `lines`.  If it has a single claim, that is returned.
         """
         return next(
             one for one in line if self.entry_of(one).same is None or len(line) == 1
         )
 
     def correction(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the correction of a claim that fails in some text.
+        """Return the correction of a claim that is wrong in some text.
 
-        None if the claim fails in no text, or the catalogue has no correction that
-        holds.
+        None if the claim is wrong in no text, or if the catalogue has no correction
+        that is true.
         """
         return self._replacement(claim) if Verdict.FAILS in claim.verdicts else None
 
     def clarification(self, claim: ClaimOutcome) -> Correction | None:
-        """Return a clearer sentence for a claim that fails in no text.
+        """Return a clearer sentence for a claim that is wrong in no text.
 
-        None if it fails in some text, or the catalogue has no such sentence that holds.
+        None if it is wrong in some text, or if the catalogue has no such sentence that
+        is true.
         """
         return None if Verdict.FAILS in claim.verdicts else self._replacement(claim)
 
     def _replacement(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the sentence that the catalogue has in place of a claim.
+        """Return the sentence that the catalogue has for a claim, and its formula.
 
-        None if it has none, or if the sentence does not hold.
+        None if it has none, or if the sentence is not true.
         """
         words = self.entry_of(claim).right
         if words is None:
@@ -242,9 +243,10 @@ class Findings:
         return (sentence, line) if sentence and line else None
 
     def concession(self, claim: ClaimOutcome) -> FilledSentence | None:
-        """Return the sentence on what is right in a claim that fails.
+        """Return the sentence on what is right in a claim that is wrong in some text.
 
-        None if the claim fails in no text, or the catalogue has no sentence that holds.
+        None if the claim is wrong in no text, or if the catalogue has no such sentence
+        that is true.
         """
         words = self.entry_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
@@ -259,12 +261,13 @@ class Findings:
 
     @property
     def confirmed(self) -> tuple[str, int, int] | None:
-        """Agreement with a second run, whose seed is a hash of the catalogue.
+        """Agreement of the verdicts with those of a second run with another seed.
 
         (first eight hexadecimal digits of the catalogue's SHA-256, number of claims
         with the same verdict, number of all claims), such as ``("0a1b2c3d", 40, 41)``.
-        Questions of readers are not counted.  None if the second run was of another
-        catalogue or preset, or this report has only some claims.
+        The seed of the second run is a hash of the catalogue.  Questions of readers do
+        not count.  None if the second run was of another catalogue or preset, or this
+        report has only some claims.
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
@@ -276,10 +279,11 @@ class Findings:
 
     @cached_property
     def errors(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
-        """What the texts get wrong, wholly or in part, one entry for each statement.
+        """What the texts get wrong, wholly or partly: an entry for each statement.
 
-        An entry is (id of the claim, its verdict in the first of the texts, the
-        sentence that says what is wrong, texts); each text is (name, key).
+        An entry is (id of the claim, its verdict in the first of the texts, sentence
+        that says what is wrong, texts), with (name, key) for each text that makes the
+        statement.
         """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
@@ -296,9 +300,9 @@ class Findings:
 
     @cached_property
     def passages(self) -> dict[str, list[FilledSentence]]:
-        """Place on the page -> sentences there that hold and are of no claim's table.
+        """Place on the page -> the true sentences there that are outside of tables.
 
-        The places are those that the catalogue gives its passages.
+        The catalogue says which places there are.
         """
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[FilledSentence]] = {}
@@ -309,7 +313,7 @@ class Findings:
         return found
 
     def statement_of(self, check: SelfCheckOutcome) -> Words:
-        """Return the statement that a self-check of the simulator tests."""
+        """Return the words of the statement that a check of the simulator tests."""
         entries = self.catalogue.self_check
         return next(one.statement for one in entries if one.id == check.id)
 
@@ -329,14 +333,14 @@ class Findings:
         return {claim.id: claim for claim in self.catalogue.claim}
 
     def _restated_id(self, claim: ClaimOutcome | Claim) -> str:
-        """Return the id of the claim that a claim restates; its own if it does not."""
+        """Return the id of the claim that a claim restates, or else its own id."""
         return self._entries[claim.id].same or claim.id
 
     @cached_property
     def _in_order(self) -> list[Claim]:
-        """The entries of the catalogue in the order of the page.
+        """The claims of the catalogue in the order of the page.
 
-        They are sorted by topic, restatements next to the claim that they restate;
+        They are sorted by topic.  Restatements follow the claim that they restate, and
         questions of readers come last.
         """
         entries, topics = self.catalogue.claim, get_args(Topic)
@@ -345,10 +349,11 @@ class Findings:
             first.setdefault(self._restated_id(one), number)
 
         def place(claim: Claim) -> tuple[bool, int, int, bool]:
-            """Return the sort key of a claim, by ``topics`` and ``first``.
+            """Return the sort key of a claim.
 
-            Whether only readers ask it, number of its topic, number of the first claim
-            that it restates or is restated by, whether it restates another.
+            (whether it is only a question of readers, number of its topic, number of
+            the first claim that it restates or is restated by, whether it restates
+            another).
             """
             asked = not (self.own or claim.source)
             group = first[self._restated_id(claim)]
@@ -371,7 +376,7 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Return the content of a results folder, joined with the catalogue behind it.
+    """Return the content of a results folder, together with the catalogue behind it.
 
     Parameters
     ----------
@@ -403,7 +408,7 @@ def read_results(
 
 
 def _filled(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
-    """Return a sentence with the numbers of its outcome; None unless it holds.
+    """Return a sentence with the numbers of its outcome; None if it is not true.
 
     ``text`` is the sentence with placeholders.
     """
@@ -413,15 +418,15 @@ def _filled(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | No
 
 
 def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
-    """Return outcome -> number of cases that have it."""
+    """Return how many cases have each outcome: outcome -> number of cases."""
     return Counter(str(case.outcome) for case in cases)
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the cases that are exceptions to an interpretation, without a single d_k.
+    """Return the refuted cases of an interpretation of which other cases are supported.
 
-    They are refuted, such as slopes over d_k, while another case of the interpretation
-    is supported; if none is, the list is empty.
+    Only cases without a single d_k, such as slopes over d_k.  The list is empty if no
+    case is supported.
     """
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
@@ -437,17 +442,17 @@ Ends = tuple[int, int] | None
 def check_columns(check: CheckOutcome) -> list[Ends]:
     """Return the columns of the table of a check: ranges (low, high) of d_k, ascending.
 
-    Such as ``[(64, 64), (256, 256)]``, or ``[(16, 1024)]`` for a series over d_k.  The
-    list is ``[None]`` if no case has a d_k.
+    Such as ``[(64, 64), (256, 256)]``, or ``[(16, 1024)]`` for a series over d_k.  If
+    no case has a d_k, the list is ``[None]``.
     """
     return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
 
 
 def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
-    """Return the lines of the table of a check: cases in one line differ in d_k alone.
+    """Return the lines of the table of a check; the cases in a line differ only in d_k.
 
-    A line is (its first case, which names distribution and number of keys; the case in
-    each of `check_columns`, None where there is no case).
+    A line is (first case, cases): the first case names the distribution and the number
+    of keys, and ``cases`` has one for each of `check_columns`, or None.
     """
     found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
@@ -460,9 +465,9 @@ def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Return an HTML id for the table of a check; equal tables have equal ids.
+    """Return an HTML id for the table of a check: ``check-`` and ten hex digits.
 
-    ``check-`` and ten hexadecimal digits.
+    Equal tables have equal ids.
     """
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
@@ -483,12 +488,16 @@ DECIDING = {
 
 
 def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
-    """Return (check, case) for the cases that decided an interpretation's verdict.
+    """Return (check, case) for the cases that show an interpretation's verdict best.
 
-    Where it holds, the supported case whose interval is nearest to an end of its
-    region; where it fails, the refuted case with the smallest d_k and n; where it is
-    open, the smallest undecided case; where it holds partly, the smallest supported and
-    the smallest refuted case.  A vague interpretation has none.
+    ======= ==========================================================================
+    holds   the supported case whose interval is nearest to an end of its region
+    fails   the refuted case with the smallest d_k, then the smallest n
+    open    the undecided case with the smallest d_k and n
+    partly  the supported and the refuted case with the smallest d_k and n
+    ======= ==========================================================================
+
+    The list is empty for a vague interpretation.
     """
     if interpretation.verdict == Verdict.HOLDS:
         pairs = _placed_cases(interpretation, Outcome.SUPPORTED)
@@ -504,8 +513,8 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
 def extreme_cases(check: CheckOutcome) -> list[Case]:
     """Return the cases of a check with the lowest and the highest estimate, in order.
 
-    Of the cases with a d_k.  One case if all estimates are equal, none without
-    estimates.
+    Only cases with a d_k count.  One case if all estimates are equal; an empty list if
+    there are no estimates.
     """
     sized = (case for case in check.cases if case.d_k_range is not None)
     cases = (case for case in sized if case.estimate is not None)
@@ -537,11 +546,11 @@ def _sort_key(pair: PlacedCase) -> tuple[int, int]:
 
 
 def _nearness(case: Case) -> tuple[bool, float]:
-    """Return a sort key: how near the interval of a case is to an end of its region.
+    """Return a sort key by how near a case's interval is to an end of its region.
 
-    The key is whether the estimate is imprecise, and the smallest distance of an end of
-    the interval from an end of the region, in standard errors.  The estimate of a
-    positive quantity is imprecise if its error exceeds a third of it.
+    (whether the estimate is imprecise, smallest distance of an end of the interval from
+    the same end of the region, in standard errors).  An estimate is imprecise if the
+    region is positive and the standard error is more than a third of the estimate.
     """
     error, estimate = case.std_error, case.estimate
     if not error:

@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("practice.json")
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A property of attention rows: exact value, and an estimate from samples.
+    """A property of attention rows: its exact value, and an estimate from samples.
 
     Attributes
     ----------
@@ -53,24 +53,24 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     seed : int
     n_keys, d_k : (int, int)
-        The two numbers of keys and the two d_k that are compared, in rising order.
+        The two numbers of keys and the two d_k that are compared, ascending.
     sizes : dict
         Kind of attention -> quantity -> its value at each d_k, for fewer keys.
     growth : dict
-        Kind of attention -> property that is to stay the same -> its exact value for
-        fewer keys, estimated for more keys with the factor on the scores that keeps it;
-        None where no factor does.  The ``1`` or ``2`` after a softmax is the standard
-        deviation of its scores for fewer keys.
+        Kind of attention -> property that is to stay the same -> its value.  The exact
+        value is for fewer keys, and the estimate for more keys, with the factor on the
+        scores that keeps it.  None if no factor does.  The ``1`` or ``2`` after a
+        softmax is the standard deviation of its scores for fewer keys.
     beside : dict
         ``sink`` -> weight of the sink, ``sigmoid`` -> sum of the weights; each for
         ``fewer`` and ``more`` keys, and ``held``: for more keys, with what is added to
         the logit or bias so that it stays the same.
     planted : dict
         Weight of a key that is correlated with its query: ``root`` at each d_k, scores
-        divided by √d_k; ``linear`` at the larger one, scores divided by d_k over the
-        square root of the smaller one.
+        divided by √d_k; ``linear`` at the larger d_k, scores divided by d_k / √(smaller
+        d_k).
     correlation : float
-        Of the entries of that key and its query.
+        Correlation of the entries of that key with those of its query.
     """
 
     seed: int
@@ -84,7 +84,7 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_change(self) -> float:
-        """Largest relative change of any softmax property between the two d_k.
+        """Largest relative change of a softmax property between the two values of d_k.
 
         A share, rounded to 0.01.
         """

@@ -51,8 +51,9 @@ def every_row(
 ) -> Iterator[Row]:
     """Yield (point, row key) for all combinations of the arguments.
 
-    Point by point, then by quantity, summary and divisor.  A row is left out if the
-    distribution of its point lacks the moments that the interval of its quantity needs.
+    They are ordered by point, then quantity, summary and divisor.  A row is left out if
+    the distribution of its point lacks the moments that the interval of its quantity
+    needs.
     """
     keys = [RowKey(c, q, s) for q, s, c in product(quantities, summaries, divisors)]
     for point in points:
@@ -62,7 +63,7 @@ def every_row(
 
 
 def with_divisors(rows: Iterable[Row], divisors: Collection[str]) -> Iterator[Row]:
-    """Yield the rows whose divisor is in ``divisors``; of a ratio, both must be."""
+    """Yield the rows whose divisor is in ``divisors``; for a ratio, both must be."""
     for point, key in rows:
         if set(key.divisor.split("/")) <= set(divisors):
             yield point, key
@@ -81,6 +82,7 @@ def read_rows(
     table : DataFrame
         All of measurements.csv.
     reader : Reader
+        Names the rows, from points.
     points : sequence of DesignPoint
         The points of the study.
     divisors : collection of str
@@ -89,6 +91,6 @@ def read_rows(
     Raises
     ------
     InputError
-        If a row that is named is missing.
+        If measurements.csv lacks one of these rows.
     """
     return find_rows(table, with_divisors(reader(points), divisors))

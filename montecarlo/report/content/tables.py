@@ -60,16 +60,17 @@ class TableCell(NamedTuple):
     ----------
     value : float
     error : float or None
-        Standard error; None for a quantile that is known only to a bin.
+        Standard error; None for a quantile of which only the bin is known.
     row : str
-        Row id in measurements.csv, which gives the estimate again.
+        Row id in measurements.csv, by which the estimate is found there.
     reference : float or None
         Exact value.
     ends : tuple or None
-        Ends of the bin of such a quantile; for a share whose interval reaches 0 or 1,
-        its other end, and None.
+        For a quantile of which only the bin is known, the ends of the bin.  For a share
+        whose interval reaches 0 or 1, the other end of the interval, and None in place
+        of this one.
     factor : float or None
-        Ratio that a quantile is known to.
+        Ratio of the ends of a quantile's interval, if it is shown.
     """
 
     value: float
@@ -81,10 +82,10 @@ class TableCell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of a page: columns, as LaTeX or names, and lines in ``rows``.
+    """A table of a page: headings in ``columns``, and lines in ``rows``.
 
-    A line is (head, cells): the head is a size, a name or a tuple of these, and there
-    is a cell for each column, None where there is no estimate.
+    A line is (head, cells).  The head is a size, a name, or a tuple of these.  There is
+    a cell for each column, None if there is no estimate.
     """
 
     columns: tuple[str, ...]
@@ -98,7 +99,7 @@ def make_tables(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> dict[str, Table]:
-    """Return the tables of the pages: id, a key of `TABLES`, -> table.
+    """Return the tables of the pages, by id, a key of `TABLES`.
 
     Tables without lines are left out.
 
@@ -106,8 +107,10 @@ def make_tables(
     ----------
     measurements : DataFrame
         All of measurements.csv.
-    points, divisors : sequence of DesignPoint, collection of str
-        Those of the study.
+    points : sequence of DesignPoint
+        The points of the study.
+    divisors : collection of str
+        The divisors of the study.
 
     Raises
     ------
@@ -126,20 +129,20 @@ def make_tables(
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points that tables over d_k show: of many values of d_k, only some."""
+    """Return the points for tables over d_k: of many values of d_k, only some."""
     sizes = thin_out(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
 def _of_pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points that tables over d_k show of pairs: Gaussian entries alone."""
+    """Return the Gaussian points of pairs for tables over d_k, thinned out."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _of_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points that tables over d_k show of attention rows.
+    """Return the Gaussian points of attention rows for tables over d_k, thinned out.
 
-    Gaussian entries alone, and the number of keys that is nearest to `N_KEYS`.
+    They have the number of keys that is nearest to `N_KEYS`.
     """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
@@ -201,7 +204,7 @@ COLUMNS = {
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
-    """Return the table of overflow probabilities of a score: d_k by number format."""
+    """Return the table of the probabilities of overflow of a score, d_k by format."""
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
@@ -215,10 +218,10 @@ AUDITED = (
 
 
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the table of initialisations reads.
+    """Yield (point, row key) for the rows that the table of initialisations reads.
 
-    `AUDITED` of each initialisation, for pairs without normalisation at d_k =
-    `SENTENCE_D_K`.
+    They are the rows `AUDITED` for pairs of each initialisation, without normalisation,
+    at d_k = `SENTENCE_D_K`.
     """
     for point in points:
         if (
@@ -250,7 +253,8 @@ def audit_table(rows: pd.DataFrame) -> Table:
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
     """Return the table cell with the estimate of a line of measurements.csv.
 
-    ``row`` maps names of columns to values; those that are missing are not shown.
+    ``row`` maps names of columns to values.  Standard error, interval and so on may be
+    missing.
     """
     error, reference = (
         None if pd.isna(value) else value
@@ -271,10 +275,10 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
-    """Return a table cell for each line of a table of measurements.
+    """Return a table cell for each line of a table of measurements, by some columns.
 
-    Its key is the tuple of the line's values in the named columns: ``(64, "sqrt")`` for
-    ``d_k`` and ``divisor``.
+    The key of a cell is the tuple of the line's values in the columns ``names``:
+    ``(64, "sqrt")`` for ``d_k`` and ``divisor``.
     """
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
@@ -283,10 +287,10 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
-    """Return the lines of a `Table`, one for each size that `thin_out` leaves, rising.
+    """Return the lines of a `Table` by size, ascending, thinned out by `thin_out`.
 
-    A line is (size, a cell for each of ``columns``).  ``cells`` have keys (size,
-    column); where a key is missing, the cell is None.
+    A line is (size, a cell for each of ``columns``).  ``cells`` are by (size, column);
+    for a missing key the cell is None.
     """
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
@@ -295,10 +299,9 @@ def _lines(
 
 
 def thin_out(sizes: list[int]) -> list[int]:
-    """Return every k-th of the sizes, so that about `MOST_ROWS` remain at most.
+    """Return every k-th of ascending sizes, so that about `MOST_ROWS` or fewer remain.
 
-    ``sizes`` ascend.  They are chosen such that `SENTENCE_D_K`, or else the last size,
-    remains.
+    `SENTENCE_D_K` remains if it is among them, and otherwise the last size.
     """
     step = max(1, -(-len(sizes) // MOST_ROWS))
     kept = sizes.index(SENTENCE_D_K) if SENTENCE_D_K in sizes else len(sizes) - 1
@@ -311,8 +314,8 @@ def thin_out(sizes: list[int]) -> list[int]:
 def _saturated_columns(name: str) -> list[tuple[str, str]]:
     """Return (quantity, summary) of each column of the table of saturated rows.
 
-    Such as ``("jacobian_trace_saturated", "mean")``.  ``name`` is the indicator that
-    selects the rows, such as ``saturated``; empty for all rows.
+    Such as ``("jacobian_trace_saturated", "mean")``.  ``name`` is the indicator by
+    which rows are selected, such as ``saturated``, or empty for all rows.
     """
     suffix = f"_{name}" if name else ""
     columns = [(name, "mean")] if name else []
@@ -322,10 +325,11 @@ def _saturated_columns(name: str) -> list[tuple[str, str]]:
 
 
 def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the table of saturated rows reads.
+    """Yield (point, row key) for the rows that the table of saturated rows reads.
 
-    They are shares of saturated rows and summaries of their gradients, for Gaussian
-    entries, at the d_k and at the smallest and largest number of keys in practice.
+    They are shares of saturated rows, and summaries of their gradients.  The points
+    have Gaussian entries, a d_k of `PRACTICE_D_K`, and the smallest or largest number
+    of keys of `PRACTICE_N_KEYS` in the study.
     """
     rows = [
         point
@@ -343,9 +347,9 @@ def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def saturated_table(rows: pd.DataFrame) -> Table:
     """Return the table of saturated rows: their share, and their gradients.
 
-    The head of a line is d_k, the number of keys, and the threshold that the largest
-    weight reaches.  The threshold None stands for all rows divided by sqrt(d_k), which
-    have no share; they are there for comparison.
+    The head of a line is (d_k, number of keys, threshold that the largest weight
+    reaches).  With the threshold None, a line is over all rows divided by sqrt(d_k),
+    for comparison, and has no share.
     """
     found = read_cells(
         rows[rows["estimate"].notna()],  # NaN if no row is saturated
@@ -402,19 +406,15 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines of a table of estimates that figures show.
+    """Return the lines of a table whose estimate and interval are finite.
 
-    Estimate and both ends of the interval are finite.  Figures draw no line across a
-    missing one.
+    Figures draw these, and no line across a missing one.
     """
     return table[has_bounded_interval(table)]
 
 
 def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Return for each line of a table whether its estimate and interval are finite.
-
-    Both ends of the interval count.
-    """
+    """Return which lines of a table have a finite estimate and a finite interval."""
     numbers = table[["estimate", "ci_low", "ci_high"]]
     return (numbers.abs() < np.inf).all(axis=1)
 
@@ -424,8 +424,8 @@ def of_key_counts(
 ) -> list[DesignPoint]:
     """Return the points that have one of at most ``most`` numbers of keys.
 
-    Numbers in ``preferred`` are chosen first, then the smallest others.  Those are left
-    out that have points at fewer than `FEWEST_POINTS` values of d_k.
+    Numbers in ``preferred`` are chosen first, then the smallest others.  Numbers with
+    points at fewer than `FEWEST_POINTS` values of d_k are left out.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]

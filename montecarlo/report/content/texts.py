@@ -30,9 +30,10 @@ class TextGroup(NamedTuple):
 
 
 def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGroup]:
-    """Return the texts that make a claim, grouped by where and how they make it.
+    """Return the texts that make a claim, in groups that make it in the same way.
 
-    Texts of a group have the same sections, quantifiers and verdict.
+    The texts of a group make it in the same sections, with the same quantifiers, and
+    have the same verdict.
 
     Parameters
     ----------
@@ -57,14 +58,14 @@ def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGro
 
 
 def section_number(section: str) -> str:
-    """Return the number of a section in digits, ``2.1``; a section's name as it is."""
+    """Return the number of a section in digits, ``2.1``; other names are unchanged."""
     return _NUMERALS.get(section, section)
 
 
 def part_of(source: Source) -> str:
-    """Return the part of a text that a source is in.
+    """Return the part of its text in which a claim is made.
 
-    ``introduction``, ``summary``, or the number of the section.
+    It is ``introduction``, ``summary``, or the number or name of the section.
     """
     if source.section in INTRODUCTION:
         return "introduction"
@@ -72,7 +73,7 @@ def part_of(source: Source) -> str:
 
 
 class Assertion(NamedTuple):
-    """A claim as one text makes it, in all places that have the same verdict."""
+    """A claim as one text makes it, in all places there that have the same verdict."""
 
     claim: ClaimOutcome
     verdict: Verdict  # over the interpretations that the text's words admit
@@ -90,10 +91,10 @@ class Erratum(NamedTuple):
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
-    """Return an erratum for each text in one of the languages that needs corrections.
+    """Return an erratum for each text that needs corrections.
 
-    They are in the catalogue's order; there are none for a user's own claims.
-    ``languages`` are codes.
+    Only for texts in one of ``languages``, which are codes, and in the order of the
+    catalogue.  The list is empty for a user's own claims.
     """
     errata = []
     for text in findings.catalogue.text:
@@ -111,7 +112,7 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
 def compose_entries(
     assertions: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
 ) -> tuple[Assertion, ...]:
-    """Return the assertions with a given verdict, in the order of their text."""
+    """Return the assertions that have a given verdict, in the order of their text."""
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
         for one in assertions
@@ -121,9 +122,10 @@ def compose_entries(
 
 
 def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
-    """Yield the assertions of a claim by one text, one for each verdict on its places.
+    """Yield the assertions by which one text makes a claim.
 
-    ``key`` is that of the text.
+    ``key`` is that of the text.  There is an assertion for each verdict, with all
+    places in the text that have this verdict.
     """
     by_verdict: dict[Verdict, list[Source]] = {}
     for source in claim.sources:

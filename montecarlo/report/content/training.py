@@ -45,7 +45,7 @@ WithInterval = tuple[float | None, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class LanguageRecord:
-    """The record of runs of the language model, over judged seeds.
+    """The record of the runs of the language model, with judged seeds.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def read_language(folder: Path = LANGUAGE_FOLDER) -> LanguageRecord:
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
-    """Summary of the runs of an arm with one optimiser and d_k, at its chosen rate."""
+    """Summary of the runs of an arm with one optimiser and d_k, at the chosen rate."""
 
     #: ``sgd``, plain gradient descent, or ``adam``
     optimiser: str
@@ -102,11 +102,12 @@ class ArmLine:
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """Test of a theorem: a change of divisor equals a change of scale and rate.
+    """Comparison of runs with another divisor to runs with another scale and rate.
 
-    With a divisor smaller by a factor a, W_Q and W_K divided by sqrt(a), and their rate
-    divided by a (for Adam by sqrt(a)), training takes the same course.  Pairs of runs
-    were compared: one with the divisor changed, one with scale and rate changed.
+    By a theorem, training takes the same course if all of these are changed: the
+    divisor is smaller by a factor a, W_Q and W_K are divided by sqrt(a), and their rate
+    by a (for Adam by sqrt(a)).  In each pair of runs, one had the divisor changed, and
+    the other scale and rate.
     """
 
     #: steps that the runs were trained for
@@ -123,7 +124,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
-    """Summary of the language model's runs for an arm and d_k, at its chosen rate."""
+    """Summary of the language model's runs for one arm and d_k, at the chosen rate."""
 
     arm: str
     d_k: int
@@ -159,7 +160,7 @@ class LanguageView:
         return sum(mine), self.seeds * len(mine)
 
     def steps_over_sqrt(self, arm: str) -> tuple[int, float]:
-        """Return (largest d_k, an arm's median steps there over those of sqrt).
+        """Return (largest d_k, median steps of an arm there / median steps of sqrt).
 
         The ratio is NaN if a median is beyond the last step.
         """
@@ -169,7 +170,7 @@ class LanguageView:
 
     @property
     def divides_all(self) -> bool:
-        """Whether all runs divided by sqrt(d_k) learned, and no undivided run."""
+        """Whether all runs divided by sqrt(d_k) learned, and no undivided run did."""
         divided, runs = self.count("sqrt")
         return divided == runs > 0 == self.count("none")[0]
 
@@ -207,8 +208,8 @@ class TrainingView:
 def records_digest() -> str:
     """Return the SHA-256 hash of the training records, in hexadecimal digits.
 
-    Results are rendered only with the records that they were judged by; run.json has
-    the hash of these.
+    It is in run.json: pages are rendered only with the records that results were judged
+    by.
     """
     found = hashlib.sha256()
     files = [*FOLDER.glob("*.*"), *LANGUAGE_FOLDER.glob("language.*")]
@@ -226,7 +227,7 @@ def training_view() -> TrainingView:
 def view_training(
     record: Record, language: LanguageRecord | None = None
 ) -> TrainingView:
-    """Return the summary of a training record, and of the language model's if given."""
+    """Return the summary of a training record, and of the language model if given."""
     configuration = record.about["configuration"]
     lines = []
     for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
@@ -252,12 +253,12 @@ def view_training(
 
 
 def measure_spacing(record: Record) -> float:
-    """Return how much the median steps can change from one learning rate to the next.
+    """Return how much median steps can change from one learning rate to the next.
 
-    The largest ratio, over arms, of median steps at the next smaller rate to those at
-    the best rate.  It bounds how much of a difference between arms the spacing of rates
-    can explain.  The next larger rate is no measure of that, since many arms no longer
-    learn at it.
+    That is the largest ratio, over arms, of median steps at the next smaller rate to
+    those at the best rate.  It bounds how much of a difference between arms is due to
+    the spacing of rates.  The next larger rate cannot be used, since many arms no
+    longer learn at it.
     """
     below = record.search.groupby(ARM)["steps_below"].median()
     first_look = record.runs["seed"].isin(record.search["seed"])
@@ -266,7 +267,10 @@ def measure_spacing(record: Record) -> float:
 
 
 def view_theorem(record: Record) -> Theorem:
-    """Return the test of the theorem on the record's rescaled runs, over all d_k."""
+    """Return the comparison of runs by `Theorem`, from the record's rescaled runs.
+
+    All d_k are taken together.
+    """
     sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
     factors = sorted({one.factor for one in sgd})
     apart = {one.factor for one in sgd if one.weights != 0.0}
@@ -301,7 +305,7 @@ def view_language(record: LanguageRecord) -> LanguageView:
 def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
     """Return (median number of steps, low end, high end of its 95 % interval).
 
-    None in place of a number that is infinite: beyond the last step.
+    A number beyond the last step is None.
 
     Parameters
     ----------
@@ -336,8 +340,8 @@ def _finite_or_none(value: float) -> float | None:
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
     """Yield the lines of the table `TRAINING_START`: steps until an arm learned.
 
-    Three for each optimiser, d_k and arm: the median and the ends of its interval,
-    whose steps are None beyond the last step.
+    There are three for each optimiser, d_k and arm: the median, and both ends of its
+    interval.  Steps beyond the last one are None.
     """
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):

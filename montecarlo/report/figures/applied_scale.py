@@ -32,7 +32,7 @@ MOST_MARKS, APART = 6, 0.15
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
-    """Draw the figure of `observe`, and write it as SVG into ``folder``/figures."""
+    """Draw the figure of `observe` and write it as SVG into ``folder``/figures."""
     scales = scales_table(answer.scales.heads)
     expected = [answer.expected.at(layer).value for layer in scales["layer"]]
     drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
@@ -68,7 +68,7 @@ def build_scales(scales: DataFrame, _: CurveTables) -> Picture | None:
 def plot_scales(axes: "Axes", scales: DataFrame) -> list[Key]:
     """Draw the divisor of each head with its interval; return the legend's entries.
 
-    The y axis is logarithmic.  Heads without an identifiable divisor have a mark at the
+    The y axis is logarithmic.  A head whose divisor is not determined has a mark at the
     top.
     """
     layers = sorted(set(scales["layer"]))

@@ -29,7 +29,7 @@ LINE = 0.88
 
 
 def example_weights(curves: CurveTables) -> Iterator[tuple[str, Weights]]:
-    """Yield (divisor, sampled weights under it), of shape (n_queries, n_keys)."""
+    """Yield (divisor, sampled weights under it); weights are (n_queries, n_keys)."""
     rows = curves[EXAMPLE].sort_values("weight_number")
     for divisor in EXAMPLE_DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)]
@@ -39,7 +39,7 @@ def example_weights(curves: CurveTables) -> Iterator[tuple[str, Weights]]:
 
 
 def shaded_cells(weights: Weights) -> Iterator[Shaded]:
-    """Yield (shade, the cells that have it); a shade is an index into `SHADES`.
+    """Yield (shade, list of cells with this shade); a shade is an index into `SHADES`.
 
     A cell is (query, first key, key after the last): adjacent keys of one shade.
     """
@@ -53,11 +53,11 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
 
 
 def map_paths(curves: CurveTables) -> dict[str, list[tuple[float, str]]]:
-    """Return the map of sampled weights: divisor -> its SVG paths.
+    """Return SVG paths of the map of sampled weights, a list for each divisor.
 
-    A path is (how dark its colour is, from 0 to 1; its commands).  The first path, with
-    0, covers all cells.  A key is 1 wide; a query is a line of width 1 whose middle is
-    at its number.
+    A path is (darkness of its colour from 0 to 1, commands).  The first path has 0 and
+    covers all cells.  A key is 1 wide.  A query is a line of width 1, whose middle is
+    at the number of the query.
     """
     maps = {}
     for name, weights in example_weights(curves):
@@ -72,9 +72,9 @@ def map_paths(curves: CurveTables) -> dict[str, list[tuple[float, str]]]:
 
 
 def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
-    """Return cells of one shade as the commands of an SVG path: ``M0 3h12M40 5h1``.
+    """Return the commands of an SVG path that draws ``cells``: ``M0 3h12M40 5h1``.
 
-    Cells are those of `shaded_cells`.
+    Cells are those of `shaded_cells`, of one shade.
     """
     return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
@@ -118,10 +118,10 @@ def plot_weights(axes: "Axes", weights: Weights) -> None:
 
 
 def pick_attention(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: mean largest weights in per cent.
+    """Return the numbers of the caption by name: mean largest weights in per cent.
 
-    The means are over the sampled queries, ``first`` undivided and ``second`` divided;
-    with the sizes of the sample, such as ``n_queries``.
+    ``first`` is undivided and ``second`` divided, both over the sampled queries.  Sizes
+    of the sample, such as ``n_queries``, follow.  None if there are no data.
     """
     drawn = [weights for _, weights in example_weights(curves)]
     if len(drawn) < len(EXAMPLE_DIVISORS):

@@ -45,7 +45,7 @@ from montecarlo.theory.simulated_rows import simulated_table, simulated_value
 
 
 def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of rows whose d_k is within the axes of figures."""
+    """Return the Gaussian points with attention rows whose d_k is shown in figures."""
     rows = gaussian_points(points, with_rows=True)
     return [point for point in rows if LEAST_D_K <= point.d_k <= MOST_D_K]
 
@@ -63,9 +63,9 @@ VARIANCE_ASKED = message("The variance of the scores")
 
 
 def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the figure reads.
+    """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    Score variances of Gaussian pairs, undivided and divided by sqrt(d_k).
+    They are score variances of Gaussian pairs, undivided and divided by sqrt(d_k).
     """
     pairs = gaussian_points(points, with_rows=False)
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
@@ -102,10 +102,10 @@ def build_variance(measurements: DataFrame, _: CurveTables) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: score variances at a large d_k.
+    """Return the numbers of the caption by name: score variances at a large d_k.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), each with its standard
-    error; and ``d_k`` and ``n``, as from `pick_two`.
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), each with its standard
+    error.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no data.
     """
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
@@ -148,9 +148,10 @@ WEIGHTS_ASKED = message("How many keys share the weight of a query")
 
 
 def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the figure reads.
+    """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    Effective keys and shares of saturated rows, undivided and divided by sqrt(d_k).
+    They are effective keys and shares of saturated rows, undivided and divided by
+    sqrt(d_k).
     """
     rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
@@ -159,18 +160,14 @@ def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of effective keys and saturated rows against d_k.
 
-    With a panel for each.  None if the tables lack the data.
+    It has a panel for each.  None if the tables lack the data.
     """
     if with_interval(measurements).empty:
         return None
     n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
-        """Draw ``rows``, one quantity under both divisors, into its panel.
-
-        The x axis is that of all ``measurements``; effective keys reach up to
-        ``n_keys``.
-        """
+        """Draw the rows of one quantity, under both divisors, into a panel."""
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
         panel.x = HEAD_SIZE
@@ -197,9 +194,9 @@ def build_weights(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def _few_and_many(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the measured rows.
 
-    From `TYPICAL_D_K` on, effective keys must be at most `FEW` of all keys undivided,
-    and at least `MANY` divided by sqrt(d_k), where at most `HARDLY` of the rows are
-    saturated.
+    These must be true from `TYPICAL_D_K` on.  Undivided, effective keys are at most the
+    share `FEW` of all keys.  Divided by sqrt(d_k), they are at least the share `MANY`,
+    and at most the share `HARDLY` of rows is saturated.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -211,11 +208,11 @@ def _few_and_many(rows: DataFrame) -> bool:
 
 
 def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: effective keys, saturated rows.
+    """Return the numbers of the caption by name: effective keys and saturated rows.
 
-    At `TYPICAL_D_K`: effective keys undivided, ``first``, and divided, ``second``, and
-    the undivided ``share`` of saturated rows in per cent; errors have names such as
-    ``share_error``.
+    At `TYPICAL_D_K`, effective keys are ``first`` undivided and ``second`` divided.
+    ``share`` is the undivided share of saturated rows in per cent.  Errors have names
+    such as ``share_error``.
     """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -262,21 +259,21 @@ PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
 
 
 def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the figure reads.
+    """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    Ratios of medians of ‖KᵀJv‖, undivided over divided by sqrt(d_k).  J is the Jacobian
-    of softmax, K the matrix of keys, v a standard normal gradient with respect to the
-    weights.
+    They are ratios of medians of ‖KᵀJv‖, undivided over divided by sqrt(d_k).  J is the
+    Jacobian of softmax, K the matrix of keys, and v a standard normal gradient with
+    respect to the weights.
     """
     lines = of_key_counts(shown_rows(points), LINES, len(LINES))
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
 
 
 def passed_on(d_k: int, n_keys: int = 128) -> float:
-    """Return the ratio of what softmax passes on, undivided over divided by sqrt(d_k).
+    """Return the median over queries of ‖KᵀJv‖ undivided / divided by sqrt(d_k).
 
-    That is the ratio of two medians over queries of ‖KᵀJv‖, simulated beforehand, from
-    the explorer's table; NaN for sizes that are not in it.
+    It was simulated beforehand and is read from the explorer's table.  NaN for sizes
+    that are not in the table.
     """
     point = parse_point("gaussian", "gaussian", d_k, n_keys)
     known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
@@ -286,7 +283,7 @@ def passed_on(d_k: int, n_keys: int = 128) -> float:
 def simulated_ratios(n_keys: int, most: float) -> list[tuple[int, float]]:
     """Return the pairs (d_k, `passed_on`) for the d_k from `LEAST_D_K` to ``most``.
 
-    Empty if one is unknown.
+    An empty list if one of the ratios is unknown.
     """
     sizes = [d_k for d_k in simulated_table()["d_k"] if LEAST_D_K <= d_k <= most]
     ratios = [passed_on(d_k, n_keys) for d_k in sizes]
@@ -296,7 +293,7 @@ def simulated_ratios(n_keys: int, most: float) -> list[tuple[int, float]]:
 def build_passed_on(measurements: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of the ratio of gradients against d_k.
 
-    With a line for each number of keys.  None if the tables lack the data.
+    It has a line for each number of keys.  None if the tables lack the data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
@@ -342,10 +339,10 @@ def _falls(rows: DataFrame) -> bool:
 
 
 def pick_passed_on(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: two ratios of gradients.
+    """Return the numbers of the caption by name: two ratios of gradients.
 
-    ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest keys with a
-    line; these sizes are ``d_k``, ``most`` and ``n``.
+    They are ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest
+    keys that have a line.  These sizes are ``d_k``, ``most`` and ``n``.
     """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
@@ -388,9 +385,11 @@ BARS = np.logspace(-3.5, 0.0, 29)
 
 
 def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the figure reads.
+    """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    Distributions over attention rows of ‖J‖_F, J being the Jacobian of softmax.
+    They are distributions over attention rows of ‖J‖_F, J being the Jacobian of
+    softmax: for Gaussian ``points`` with d_k = `ROWS_D_K` and a number of keys in
+    `ROWS_N_KEYS`, undivided and divided by sqrt(d_k).
     """
     rows = [
         point
@@ -403,7 +402,7 @@ def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_jacobians(_: DataFrame, curves: CurveTables) -> Picture | None:
     """Return the figure of histograms of ‖J‖_F over attention rows.
 
-    With a panel for each number of keys.  None if the tables lack the data.
+    It has a panel for each number of keys.  None if the tables lack the data.
     """
     rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))
@@ -441,9 +440,9 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 
 
 def pick_rows(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: medians of ‖J‖_F over rows.
+    """Return the numbers of the caption by name: medians of ‖J‖_F over rows.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), with the fewest keys,
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), for the fewest keys,
     ``n``.
     """
     rows = curves[JACOBIAN_ROWS]

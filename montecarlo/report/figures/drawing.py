@@ -61,7 +61,7 @@ GAP, AFTER = 5.0, 13.0
 
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
-    """Use the report's style and the colours of a theme within a with block."""
+    """Within a with block, draw in the report's style with the colours of a theme."""
     import matplotlib as mpl
 
     register_colours(theme)  # the file names them
@@ -77,9 +77,9 @@ def house_style(theme: str = "light") -> Iterator[None]:
 
 
 class Text(NamedTuple):
-    """A line of text with its place in a figure: points from the left and the top.
+    """A line of text in a figure, with its place in points from the left and the top.
 
-    ``anchor`` is that of SVG: the place is the start, middle or end of the line.
+    ``anchor`` is as in SVG: the place is the start, middle or end of the line.
     """
 
     runs: list[Run]
@@ -91,7 +91,7 @@ class Text(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A label with colour and weight, as a part of a `Block`."""
+    """A label with its colour and weight; several make up a `Block`."""
 
     label: Label
     colour: str = INK
@@ -127,7 +127,7 @@ class Block(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The blocks of text of a figure, and its height and width in points."""
+    """The blocks of text of a figure, and the figure's height and width in points."""
 
     height: float
     blocks: Sequence[Block]
@@ -142,7 +142,7 @@ Kind = Literal["mark", "line", "area", "shades"]
 
 
 class Key(NamedTuple):
-    """An entry of a legend: a label, and a swatch that shows how a series looks.
+    """An entry of a legend: a label, and a swatch that shows how a series is drawn.
 
     ``marks`` are LaTeX below the left end, the middle and the right end of the swatch.
     """
@@ -177,7 +177,7 @@ class Key(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Text inside a panel: at data coordinates x, y, shifted by dx, dy points."""
+    """A text inside a panel, at data coordinates x, y, moved by dx, dy points."""
 
     label: Label
     x: float
@@ -267,7 +267,7 @@ class Picture:
     def lay_out(self) -> Layout:
         """Place the panels, draw the legend's swatches, and return the layout of text.
 
-        It has all text, also the tick labels, which matplotlib does not draw.
+        The layout has all text, also the tick labels, which matplotlib does not draw.
         """
         blocks: list[Block] = []
         y = MARGIN
@@ -319,7 +319,7 @@ class Picture:
         return Layout(full, blocks)
 
     def _place_keys(self, top: float) -> Iterator[tuple[Key, float, float]]:
-        """Yield (entry of the legend, x, y of its left middle, in points).
+        """Yield (entry of the legend, x, y), with the entry's left middle in points.
 
         ``top`` is the upper edge of the legend.
         """
@@ -332,9 +332,9 @@ class Picture:
             x += width + AFTER
 
     def _margin(self, columns: int, place: int) -> float:
-        """Return the width of the tick labels left of a column of panels, in points.
+        """Return the width in points of the tick labels left of a column of panels.
 
-        The column is number ``place`` in the rows that have ``columns`` panels.
+        ``place`` is the index of the column in the rows that have ``columns`` panels.
         """
         column = [row[place].axes for row in self.rows if len(row) == columns]
         labels = [label for axes in column for _, label in _ticks(axes.yaxis)]
@@ -354,13 +354,14 @@ def grid(
     Parameters
     ----------
     rows : DataFrame
+        The data of all panels.
     column : str
     values : mapping
-        Value of the column to the title of its panel.
+        Value of the column -> title of its panel.
     height : float
-        Of the panels, in points.
+        Height of the panels, in points.
     plot : callable
-        Draws the lines with a value into its panel.
+        Draws the lines of a table that have one value into the panel.
     """
     picture = Picture((len(values),), (height,))
     for panel, (value, title) in zip(picture.panels, values.items(), strict=True):
@@ -370,9 +371,9 @@ def grid(
 
 
 def _height(parts: Sequence[Part], width: float) -> float:
-    """Return the height in points of labels one below the other, of given width.
+    """Return the height in points of labels one below the other, wrapped at a width.
 
-    That in the language with the most lines.
+    It is that in the language which needs the most lines.
     """
     return LINE * sum(
         most_lines(part.label, SIZE, width, bold=part.bold) for part in parts
@@ -384,12 +385,13 @@ def _text_blocks(
 ) -> Iterator[Block]:
     """Yield the tick labels and notes of a panel as blocks of text.
 
-    ``left`` to ``height`` are the position and size of the axes, in points.
+    ``left``, ``right``, ``top`` and ``height`` are the position and size of the axes,
+    in points.
     """
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
-        """Return data coordinates x, y of ``axes`` as points in the figure.
+        """Return data coordinates of ``axes`` as points in the figure.
 
         They are counted from its left and its top.
         """
@@ -411,7 +413,7 @@ def _text_blocks(
 def _ticks(axis: "Axis") -> Iterator[tuple[float, Label]]:
     """Yield (position in data coordinates, label) of each visible tick of an axis.
 
-    Nothing if the axis shows no labels.
+    Nothing is yielded if the axis shows no labels.
     """
     side = "labelbottom" if axis is axis.axes.xaxis else "labelleft"
     if not axis.get_tick_params().get(side, True):
@@ -429,10 +431,10 @@ def _ticks(axis: "Axis") -> Iterator[tuple[float, Label]]:
 def spread_labels(
     starts: Iterable[float], labels: Sequence[Label], width: float
 ) -> list[float]:
-    """Return the x of each label of a line, in points, so that none overlap.
+    """Return the x of each of several labels in one line, in points, without overlap.
 
-    A label starts at its place in ``starts``, or as near to it as the other labels and
-    the width of the line allow.
+    ``starts`` are where labels should start.  They are moved only as far as the other
+    labels and the ``width`` of the line require.
     """
     sizes = [widest(label, SIZE) + AFTER for label in labels]
     places, free = [], 0.0
@@ -456,7 +458,7 @@ def letters(n: int) -> list[str]:
 def plot_series(
     axes: "Axes", table: DataFrame, column: str, looks: Mapping[str, Look]
 ) -> None:
-    """Draw a line and estimates against d_k for each value of a column.
+    """Draw a series against d_k for each value of a column: a line, and estimates.
 
     Values without an entry in ``looks`` are not drawn.
     """
@@ -467,9 +469,9 @@ def plot_series(
 
 
 def plot_estimates(axes: "Axes", table: DataFrame, look: Look, x: str = "d_k") -> None:
-    """Draw estimates with 95 % intervals against the column named ``x``.
+    """Draw estimates with 95 % intervals as marks, against the column ``x``.
 
-    An estimate with an unbounded interval is an open mark on a dotted vertical line.
+    If the interval is unbounded, the mark is open, on a dotted vertical line.
     """
     bounded = with_interval(table).sort_values(x)
     axes.errorbar(
@@ -519,10 +521,7 @@ def mark_level(axes: "Axes", value: float) -> None:
 
 
 def mark_ticks(axis: "Axis", places: Iterable[float], write: str = "{:.0f}") -> None:
-    """Set the ticks of an axis to the given values, with labels in a format.
-
-    ``write`` is the format, such as ``{:.3g}``.
-    """
+    """Set the ticks of an axis to given values, with labels in the format ``write``."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axis.set_major_locator(FixedLocator(list(places)))
@@ -554,7 +553,7 @@ def powers_of_two(axes: "Axes", values: Iterable[float], columns: int) -> None:
 
 
 def room_right(axes: "Axes", share: float) -> None:
-    """Extend a logarithmic x axis: the given share at the right is free for text.
+    """Extend a logarithmic x axis, so that a share of it at the right is free for text.
 
     ``share`` is a part of the extended axis, below 1.
     """
@@ -563,7 +562,7 @@ def room_right(axes: "Axes", share: float) -> None:
 
 
 def decimal_power(value: float, _: object = None) -> str:
-    """Return a power of ten as LaTeX, as a plain number from 0.001 to 1000.
+    """Return LaTeX for a power of ten, or a plain number from 0.001 to 1000.
 
     ``10^{4}`` for 10000, ``100`` for 100.
     """
@@ -578,9 +577,10 @@ def logarithmic(
     *,
     x: bool = False,
 ) -> None:
-    """Make the y axis, or the x axis, logarithmic; ticks are few powers of ten.
+    """Make the y axis, or with ``x`` the x axis, logarithmic with few ticks.
 
-    ``low`` and ``high`` are the ends of the axis; None: as the data need.
+    Ticks are powers of ten.  ``low`` and ``high`` are the ends of the axis; by default
+    they follow from the data.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -612,6 +612,6 @@ def percent(axes: "Axes") -> None:
 def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
     """Return the entries of a legend for the looks whose names are in ``names``.
 
-    In the order of ``looks``.
+    They are in the order of ``looks``.
     """
     return [Key(look.label, look) for look in keep_looks(looks, names).values()]

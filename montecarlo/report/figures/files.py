@@ -62,9 +62,9 @@ class Drawing(NamedTuple):
 
 
 def draw(spec: FigureSpec, rows: DataFrame, curves: CurveTables) -> Drawing | None:
-    """Return a figure as it is drawn for light and dark pages; None if it lacks data.
+    """Return a figure without words for light and dark pages; None if data are missing.
 
-    ``rows`` are those of measurements.csv that it reads.  The background is
+    ``rows`` are the rows of measurements.csv that the figure reads.  The background is
     transparent, and equal tables give equal bytes.
     """
     with house_style():
@@ -75,9 +75,10 @@ def draw(spec: FigureSpec, rows: DataFrame, curves: CurveTables) -> Drawing | No
 def _to_drawing(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
-    """Return the `Drawing` of a picture and its layout, on a background colour.
+    """Return the `Drawing` of a picture, with its layout of text, on a background.
 
-    ``ground`` is the colour, ``dark`` whether there are colours for dark pages.
+    ``ground`` is the colour of the background.  ``dark`` says whether there are colours
+    for dark pages, too.
     """
     parts = (part for block in layout.blocks for part in block.parts)
     colours = sorted({hex_of(part.colour) for part in parts})
@@ -100,17 +101,18 @@ def draw_files(
     tables : (DataFrame, CurveTables)
         Rows of measurements.csv that the figure reads, and all curves.
     formats : sequence of str
-        Of `FORMATS`.
+        Names of formats, of `FORMATS`.
     languages : sequence of Language
     theme : str, optional
-        Of `palette.THEMES`, with its background.  By default an SVG is transparent and
-        follows the colour scheme of its reader, and other formats are light.
+        A theme of `palette.THEMES`, with its background.  By default an SVG is
+        transparent and follows the colour scheme of its reader, and other formats are
+        light.
 
     Returns
     -------
     dict
-        Content of each file, by format and code of the language; empty if the tables
-        lack the figure's data.
+        (format, code of the language) -> content of the file.  Empty if the tables lack
+        the figure's data.
 
     Raises
     ------
@@ -138,7 +140,7 @@ def draw_files(
 
 
 def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
-    """Replace all text in a matplotlib figure by the labels in a language."""
+    """Replace the text in a matplotlib figure by a layout's labels, in a language."""
     for text in [*picture.figure.texts]:
         text.remove()
     fonts = [FONT, *drawn_fonts(language)]
@@ -164,12 +166,12 @@ def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
 def drawn_fonts(language: Language) -> list[str]:
     """Return the font that a language needs in PDF and PNG, as a list of one name.
 
-    The list is empty for languages with Latin letters.
+    It is empty for languages with Latin letters.
 
     Raises
     ------
     InputError
-        If none of its fonts is installed.
+        If the language needs a font and none of those is installed.
     """
     if language.code not in FONTS:
         return []
@@ -190,7 +192,7 @@ def drawn_fonts(language: Language) -> list[str]:
 
 
 def _read_new_fonts() -> None:
-    """Tell matplotlib about fonts that were installed after it listed all fonts."""
+    """Let matplotlib find fonts that were installed after it listed all fonts."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     listed = {font.fname for font in fontManager.ttflist}
@@ -232,7 +234,7 @@ def _text_element(line: Text) -> str:
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
-    """Return an SVG of matplotlib in a smaller form with the same picture, in one line.
+    """Return a smaller SVG with the same picture, in one line, from a matplotlib SVG.
 
     Parameters
     ----------
@@ -240,15 +242,15 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     colours : sequence of str
         Colours of the text that will be added, ``#rrggbb``.
     dark : bool
-        Whether the style sheet has colours for dark pages too.
+        Whether the style sheet has colours for dark pages, too.
     """
     looks: dict[str, str] = {}
     names: dict[str, str] = {}
 
     def as_class(match: re.Match[str]) -> str:
-        """Return the class attribute that replaces a matched style attribute.
+        """Return a class attribute in place of the matched style attribute.
 
-        Its name is that of the style in ``looks``, where a new style gets the next one.
+        The name of the class is in ``looks``, to which new styles are added.
         """
         look = match[1].replace(": ", ":").replace("; ", ";")
         return f' class="{looks.setdefault(look, _letters(len(looks)))}"'
@@ -256,15 +258,12 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     def rename(match: re.Match[str]) -> str:
         """Return the matched id, or reference to an id, with a short name.
 
-        It is the one in ``names``, where a new id gets the next one.
+        The short names are in ``names``, to which new ids are added.
         """
         return match[1] + names.setdefault(match[2], _letters(len(names)))
 
     def round_places(match: re.Match[str]) -> str:
-        """Return the matched attribute with its coordinates rounded.
-
-        To a tenth of a point, see `_rounded`.
-        """
+        """Return the matched attribute with coordinates rounded to 0.1 points."""
         places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), match[2])
         return match[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
 

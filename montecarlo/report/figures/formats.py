@@ -44,10 +44,10 @@ ELSEWHERE = Label(
 
 
 def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows of measurements.csv that the figure reads.
+    """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    Shares of rows that overflow, by divisor, number format and way of softmax, at one
-    design point: the nearest to `N_KEYS` and `TYPICAL_D_K`.
+    They are shares of rows that overflow, by divisor, number format and softmax
+    algorithm, at one design point: that nearest to `N_KEYS` and `TYPICAL_D_K`.
     """
     rows = gaussian_points(points, with_rows=True)
     there = [point for point in rows if point.formats]
@@ -62,9 +62,9 @@ def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def shown_rows(measurements: DataFrame) -> DataFrame:
-    """Return the lines of measurements.csv that have a bar: one for each softmax.
+    """Return the lines of measurements.csv that have a bar, one for each softmax.
 
-    Undivided, in the number format of the figure.
+    They are undivided, in the number format of the figure.
     """
     rows = with_interval(measurements)
     rows = rows[rows["number_format"].eq(SHOWN) & rows["divisor"].eq("none")]
@@ -74,9 +74,10 @@ def shown_rows(measurements: DataFrame) -> DataFrame:
 def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of the share of rows that overflow: a bar for each softmax.
 
-    A sentence says the shares in other formats.  The headline states the result if
-    nearly all rows overflow with nothing subtracted, hardly any otherwise, and none in
-    other formats or divided.  None if the table lacks the rows.
+    A sentence says the shares in other number formats.  The headline states the result
+    if it is clear: nearly all rows overflow if the largest score is not subtracted,
+    hardly any otherwise, and none in other formats or divided.  None if the table lacks
+    the rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
@@ -108,10 +109,10 @@ def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
 
 
 def pick_overflows(measurements: DataFrame, _: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: shares of rows that overflow.
+    """Return the numbers of the caption by name: per cent of rows that overflow.
 
-    Undivided, in per cent: ``first`` without and ``second`` with the largest score
-    subtracted; ``d_k`` and ``n`` are the sizes.
+    They are undivided: ``first`` without and ``second`` with the largest score
+    subtracted.  ``d_k`` and ``n`` are the sizes.  None if the table lacks the rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):

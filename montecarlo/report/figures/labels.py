@@ -54,7 +54,7 @@ class Label(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A piece of text in one style: on the line, or as a sub- or superscript."""
+    """A piece of text in one style: on the line, or as a subscript or superscript."""
 
     text: str
     italic: bool = False
@@ -85,10 +85,10 @@ _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 
 
 def formula_runs(latex: str) -> list[Run]:
-    """Return a LaTeX formula as runs: pieces of text, each in one style.
+    """Return a LaTeX formula as pieces of text of one style each.
 
-    An italic d on the line and an italic k below it for ``d_k``.  Only the part of
-    LaTeX is known that the symbols of figures use.
+    ``d_k`` gives an italic d on the line and an italic k below it.  Only the LaTeX that
+    the symbols of figures use is known.
 
     Raises
     ------
@@ -99,11 +99,11 @@ def formula_runs(latex: str) -> list[Run]:
 
 
 def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield the runs of a formula's group, up to its closing brace.
+    """Yield the pieces of text of a group in a formula, up to its closing brace.
 
-    ``tokens`` are what is left of the formula, in reverse order; the tokens of the
-    group and its brace are removed.  ``level`` is -1 below the line, 0 on it, 1 above
-    it.  Letters are italic unless ``upright``.
+    ``tokens`` are the rest of the formula in reverse order.  Those of the group and its
+    brace are removed.  ``level`` is -1 below the line, 0 on it, and 1 above it.
+    Letters are italic unless ``upright``.
     """
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
@@ -112,9 +112,9 @@ def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[
 
 
 def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield the runs of the next sign, group, script or command of a formula.
+    """Yield the pieces of text of the next sign, group, script or command of a formula.
 
-    ``tokens`` are the rest of the formula, the next one last; those that are used are
+    ``tokens`` are the rest of the formula in reverse order.  Those that are used are
     removed.  ``level`` is -1 in a subscript, 1 in a superscript, else 0.  Letters are
     italic unless ``upright``.
     """
@@ -133,10 +133,10 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
 
 
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
-    """Yield the runs of a LaTeX command and its argument in a formula.
+    """Yield the pieces of text of a LaTeX command and its argument in a formula.
 
     ``name`` is that of the command, without the backslash.  ``tokens`` are the rest of
-    the formula, the next one last; those that are used are removed.  ``level`` is -1 in
+    the formula in reverse order.  Those that are used are removed.  ``level`` is -1 in
     a subscript, 1 in a superscript, else 0.
     """
     if name in _UPRIGHT:
@@ -159,7 +159,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:
-    """Return runs with adjacent runs of the same style joined."""
+    """Return pieces of text, with adjacent ones of the same style joined."""
     return [
         Run("".join(run.text for run in same), *style)
         for style, same in groupby(runs, lambda run: run[1:])
@@ -167,7 +167,7 @@ def _merge(runs: Iterable[Run]) -> list[Run]:
 
 
 def text_runs(text: str) -> list[Run]:
-    """Return a text as runs of one style each; formulas are between dollar signs.
+    """Return a text as pieces of one style each; formulas are between dollar signs.
 
     ``size $d_k$`` has three: ``size``, an italic d, and an italic k below the line.
     """
@@ -206,7 +206,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
 
 
 def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
-    """Return the width in points of runs in one line, for a font size in points."""
+    """Return the width in points of pieces of text in one line, at a font size."""
     return size * sum(
         (SMALL if run.level else 1.0)
         * sum(_advance(sign, bold=bold, italic=run.italic) for sign in run.text)
@@ -217,10 +217,10 @@ def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
 def break_lines(
     text: str, size: float, width: float, *, bold: bool = False
 ) -> list[list[Run]]:
-    """Return a text as lines of at most ``width`` points, each a list of runs.
+    """Return a text as lines of at most ``width`` points, each a list of `Run`.
 
-    ``size`` is that of the font, in points.  A word that is wider has a line of its
-    own.
+    ``size`` is the font size in points.  A word that is wider than ``width`` has a line
+    of its own.
     """
     lines = [""]
     for piece in _PIECE.findall(text):
@@ -239,7 +239,7 @@ def every_language() -> tuple[Language, ...]:
 
 
 def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -> int:
-    """Return the largest number of lines that a label takes in any language.
+    """Return the number of lines that a label takes in the language that needs most.
 
     Lines are at most ``width`` points long, at the font size ``size``.
     """

@@ -77,9 +77,9 @@ def register_colours(theme: str) -> None:
 
 
 def hex_of(colour: str) -> str:
-    """Return a colour such as "mc:ink" as ``#rrggbb``.
+    """Return a colour such as "mc:ink" as ``#rrggbb``, in the theme registered last.
 
-    In the theme that was registered last, the light one if none was.
+    If none was registered, in the light theme.
     """
     return _registered[colour]
 
@@ -139,6 +139,6 @@ ARM_LOOKS = {
 
 
 def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
-    """Return the looks whose names are among ``names``, in their order in ``looks``."""
+    """Return the looks whose names are in ``names``, in the order of ``looks``."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}

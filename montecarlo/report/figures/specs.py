@@ -50,10 +50,10 @@ class FigureSpec:
     fact: FactPicker | None = None
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
-        """Return the numbers of a caption as texts: name -> ``write(number, error)``.
+        """Return the numbers of a caption as text: name -> ``write(number, error)``.
 
-        ``fact`` has the numbers by name, and ``NAME_error`` for some of them; without
-        one, ``error`` is None.
+        ``fact`` has the numbers by name.  ``error`` is the number ``NAME_error`` in
+        ``fact``, or None if there is none.
         """
         return {
             name: write(one, fact.get(f"{name}_error")) for name, one in fact.items()
@@ -64,10 +64,10 @@ class FigureSpec:
 
 
 def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
-    """Return the numbers of a caption, from the first lines of two tables.
+    """Return the numbers of a caption by name, from the first lines of two tables.
 
-    ``first`` and ``second`` are the estimates, ``first_error`` and ``second_error``
-    their standard errors if finite; further ones are the given sizes.
+    ``first`` and ``second`` are the estimates.  ``first_error`` and ``second_error``
+    are their standard errors, if finite.  ``sizes`` are added as they are.
     """
     fact = {name: float(size) for name, size in sizes.items()}
     for name, rows in (("first", first), ("second", second)):
@@ -80,9 +80,9 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
     """Return the numbers of a caption: estimates for two values of a column.
 
-    ``first`` and ``second`` are the values.  The numbers are those of `pair`, "first",
-    "second" and their errors, at the largest d_k that has both values; and "d_k" and
-    "n", the number of keys, 0 for pairs.  None if no d_k has both values.
+    The values are ``first`` and ``second``.  The result is that of `pair`, with
+    ``d_k``, the largest one that both values have, and ``n``, the number of keys, 0 for
+    pairs.  None if no d_k has both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)
@@ -93,6 +93,6 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
 def at_nearest(rows: DataFrame, column: str, target: float) -> DataFrame:
     """Return the lines of a table in which a column is nearest to ``target``.
 
-    On a logarithmic scale, as `nearest` finds it.
+    Distances are on a logarithmic scale.
     """
     return rows[rows[column].eq(nearest(rows[column].dropna(), target) or 0)]

@@ -43,7 +43,7 @@ _PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
 
 
 class Picture(Figure):
-    """A matplotlib figure that a notebook shows as PNG, with any backend."""
+    """A matplotlib figure that notebooks show as PNG, whatever the backend."""
 
     def _repr_png_(self) -> bytes:
         """Return the figure as PNG, for notebooks."""
@@ -136,10 +136,10 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 
 
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
-    """Return the rows of a frame that are of quantities, with a column ``mask``.
+    """Return the rows of a frame that `figure` can draw, with a column ``mask``.
 
-    Rows of overflow probabilities, of which `figure` has no panel, are left out.  ``x``
-    must be None, ``d_k`` or ``n_keys``.
+    Rows of overflow probabilities are left out.  ``x`` must be None, ``d_k`` or
+    ``n_keys``.
 
     Raises
     ------
@@ -166,9 +166,9 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
 
 
 def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
-    """Draw the series of a panel, with logarithmic axes for wide ranges of values.
+    """Draw the series of a panel; axes with a wide range of values are logarithmic.
 
-    ``x`` is the column of the x axis; ``looks`` maps labels of series to their looks.
+    ``x`` is the column of the x axis.  ``looks`` maps labels of series to their looks.
     """
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
@@ -192,9 +192,12 @@ def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> 
 
 
 def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
-    """Yield the parts of the label of a series, each such as ``n = 128``.
+    """Yield parts of the label of a series, such as ``$n$ = 128`` or ``mask causal``.
 
-    ``names`` are the columns that differ between series; ``row`` is any line of one.
+    ``names`` are the columns that differ between series, and ``row`` is any row of the
+    series.  Sizes and divisors are written with an equals sign.  Values of
+    distribution_q, distribution_k and mask have a prefix; those of other columns stand
+    alone.  A missing value has no part.
     """
     for name in names:
         value = row[name]
@@ -218,7 +221,7 @@ _SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")
 
 
 def symbol_of(quantity: str) -> str:
-    r"""Return the symbol of a quantity as LaTeX that matplotlib's mathtext reads.
+    r"""Return LaTeX for the symbol of a quantity, as matplotlib's mathtext reads it.
 
     Without dollar signs: ``\| J\|_F``.
     """

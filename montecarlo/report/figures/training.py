@@ -54,9 +54,9 @@ SLOWER = 1.334
 
 
 def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
-    """Return the figure of the steps until arms learn against d_k.
+    """Return the figure of the steps until arms learn, against d_k.
 
-    With a panel for each optimiser.  None if the tables lack the data.
+    It has a panel for each optimiser.  None if the tables lack the data.
     """
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
@@ -67,7 +67,7 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
     top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        """Draw ``mine``, the steps of all arms with one optimiser, into its panel.
+        """Draw the steps of all arms with one optimiser into its panel.
 
         The y axis is logarithmic and ends at ``top`` steps.
         """
@@ -93,8 +93,9 @@ def build_training(_: DataFrame, curves: CurveTables) -> Picture | None:
 def _is_answered(rows: DataFrame) -> bool:
     """Return whether the headline's statement is true of the training record.
 
-    Undivided must take longest at every d_k, and from `TYPICAL_D_K` on at least
-    `SLOWER` times as long, which is more than the spacing of learning rates.
+    Undivided must take longest of all arms at every d_k.  From `TYPICAL_D_K` on it must
+    take at least `SLOWER` times as long as ``sqrt`` and ``small-queries``, which is
+    more than the spacing of learning rates can explain.
     """
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
@@ -113,7 +114,8 @@ def _plot_steps(
 ) -> tuple[float, float]:
     """Draw the median steps of an arm with intervals; return (y, x) of the last mark.
 
-    Medians beyond the last step are marks above it, in the arm's own ``lane``.
+    Medians beyond the last step are marks above it, at a height that ``lane`` numbers:
+    one for each arm.
     """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
@@ -138,10 +140,11 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: median steps of two arms.
+    """Return the numbers of the caption by name: median steps of two arms.
 
-    ``first`` undivided and ``second`` divided by sqrt(d_k), for gradient descent at the
-    largest d_k; and ``d_k`` and ``n``, as from `pick_two`.
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), for gradient descent at
+    the largest d_k.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no
+    data.
     """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]

@@ -56,7 +56,7 @@ def with_verdicts(
     claims: Sequence[ClaimOutcome],
     names: Mapping[str, Words] | None = None,
 ) -> CurveTables:
-    """Return the curves with a further table: verdicts by text and claim.
+    """Return the curves with a further table: the verdict of each claim in each text.
 
     Columns are ``text`` (key), ``name`` (from ``names``, otherwise a letter and the
     key), ``claim`` (number of the claim) and ``outcome`` (verdict for that text).
@@ -75,10 +75,10 @@ def with_verdicts(
 
 
 def count_parts(curves: CurveTables) -> DataFrame:
-    """Return the number of claims as a table: a row for each text, columns `PARTS`.
+    """Return the number of claims by text (rows) and verdict (columns `PARTS`).
 
-    The index is the name of the text.  The text with the most kinds of verdicts comes
-    first, since its bar has the labels.
+    The index is the name of the text.  The first text is one with the most kinds of
+    verdicts, since its bar has the labels.
     """
     rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
@@ -90,12 +90,12 @@ def count_parts(curves: CurveTables) -> DataFrame:
 
 
 def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
-    """Return a figure with a bar for each text, whose parts are stacked.
+    """Return a figure with a stacked bar for each text: shares of claims by verdict.
 
-    A part is the share of the text's claims with one verdict.  The headline is
-    `ANSWERED` if some claims are wrong, but at most a share `FEW` of those of all texts
-    together, and if in each text the share of partly right or vague claims differs from
-    `HALF` by at most `FEW`; else `ASKED`.  None if there are no claims.
+    The headline is `ANSWERED` if both are true, else `ASKED`: some claims are wrong,
+    but at most a share `FEW` of those of all texts together; and in each text the share
+    of partly right or vague claims differs from `HALF` by at most `FEW`.  None if there
+    are no claims.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -134,9 +134,10 @@ def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
 def place_words(
     starts: "pd.Series[float]", parts: Sequence[str]
 ) -> dict[str, tuple[float, int]]:
-    """Return verdict -> (x of its label in points, row of the label, 0 or 1).
+    """Return the place of the label of each verdict: (x in points, row 0 or 1).
 
-    ``starts`` are where the verdicts' parts of a bar start, as shares of its length.
+    ``starts`` says where the part of a verdict starts in a bar, as a share of its
+    length.  ``parts`` are the verdicts in order.
     """
     for rows in ([parts], [parts[::2], parts[1::2]]):
         places: dict[str, tuple[float, int]] = {}
@@ -151,10 +152,11 @@ def place_words(
 
 
 def count_claims(_: DataFrame, curves: CurveTables) -> Fact | None:
-    """Return the numbers of the caption, by name: claims, in all and by verdict.
+    """Return the numbers of the caption by name: claims, in all and by verdict.
 
-    ``first`` is the number of all claims, ``second`` that of those that fail; the
-    others have the name of their verdict, such as ``holds``.
+    ``first`` is the number of all claims, and ``second`` of those that are wrong.
+    Others have the name of the verdict, such as ``holds``.  None if there are no
+    claims.
     """
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
@@ -210,11 +212,11 @@ def drawn_checks(
 
 
 def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
-    """Return the cases of the figure of checks as a table, a line for each case.
+    """Return the cases of the figure of checks as a table with a line for each case.
 
-    Columns are panel (its number, from 0), d_k, n_keys, estimate, low and high (the
-    simultaneous interval), least and most (the equivalence region), and outcome.  Open
-    ends of intervals are infinite.
+    Columns are panel (index of the panel), d_k, n_keys, estimate, low and high (ends of
+    the simultaneous interval), least and most (ends of the equivalence region), and
+    outcome.  Open ends are infinite.
     """
     rows = [
         {
@@ -239,7 +241,7 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
 def build_cases(cases: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of estimates, intervals and equivalence regions of checks.
 
-    With a panel for each check.  None if the tables lack the data.
+    It has a panel for each check.  None if the tables lack the data.
     """
     if cases.empty:
         return None

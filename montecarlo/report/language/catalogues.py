@@ -39,21 +39,21 @@ class Language:
         return _number_format(self.code)
 
     def translate(self, message: str) -> str:
-        """Return the translation of an English message; without one, the message."""
+        """Return the translation of an English message, or else the message itself."""
         return self.messages.get(message, message)
 
     def markup(self, message: str) -> Markup:
         """Return the translation of a message as HTML.
 
-        Without a translation it is in English, and marked with ``lang="en"``.
-        Messages themselves contain no markup: see `translation_fault`.
+        If there is none, the English message, marked with ``lang="en"``.  Messages
+        themselves contain no markup: see `translation_fault`.
         """
         if self.code == SOURCE or message in self.messages:
             return Markup(self.translate(message))  # noqa: S704 - see above
         return Markup(f'<span lang="{SOURCE}">{message}</span>')  # noqa: S704
 
     def say(self, message: str, /, **values: object) -> Markup:
-        """Return the translation of a message as HTML, with values for placeholders.
+        """Return the translation of a message as HTML, with its placeholders filled in.
 
         Values are escaped unless they are markup.
         """
@@ -62,7 +62,7 @@ class Language:
     def say_plain(self, message: str, /, **values: object) -> str:
         """Return the translation of a message as plain text, for an HTML attribute.
 
-        ``values`` replace the placeholders.
+        ``values`` are filled in for the placeholders.
         """
         return str(Markup(self.translate(message)) % values)  # noqa: S704 - see above
 
@@ -80,7 +80,7 @@ LANGUAGES = {
 
 
 def read_language(code: str) -> Language:
-    """Return the language with a code, with the valid translations of its catalogue.
+    """Return the language with a code, with the valid translations in its catalogue.
 
     Raises
     ------
@@ -99,9 +99,9 @@ def read_language(code: str) -> Language:
 
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
-    """Return English message -> translation, for the valid ones of a catalogue.
+    """Return the valid translations of a catalogue: English message -> translation.
 
-    ``content`` is that of the .po file of the language with a ``code``.
+    ``content`` is that of the .po file of the language ``code``.
     """
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
     return {
@@ -121,9 +121,9 @@ _KEPT = {
 def translation_fault(message: Message) -> str | None:
     """Return the reason why the translation of a message is invalid; None if valid.
 
-    As words to follow the language: ``must keep each formula of ...``.  A valid
-    translation is not empty or fuzzy, contains no markup, and has each placeholder and
-    formula of its source as often as the source.
+    The reason follows the name of the language: ``must keep each formula of ...``.  A
+    valid translation is not empty or fuzzy, contains no markup, and has each
+    placeholder and formula of its source as often as the source.
     """
     source, target = str(message.id), str(message.string or "")
     if message.fuzzy or not target:
@@ -147,9 +147,9 @@ _LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 def localise(language: Language, latex: str) -> str:
     """Return a LaTeX formula with its numbers in the format of a language.
 
-    Decimal points are replaced, in braces so that a comma is no separator; long numbers
-    are grouped; the space before a percent sign goes where the language has none.  In
-    German ``n = 16384, 1.5`` becomes ``n = 16{.}384, 1{,}5``.
+    In German ``n = 16384, 1.5`` becomes ``n = 16{.}384, 1{,}5``.  Signs are in braces,
+    so that LaTeX does not take a comma for a separator.  The space before a percent
+    sign is removed if the language has none.
     """
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:
@@ -160,12 +160,12 @@ def localise(language: Language, latex: str) -> str:
 
 
 def brace(written: str) -> str:
-    """Return a written number as LaTeX: ``1{,}5``, with braces around its signs."""
+    """Return a written number as LaTeX, with braces around its signs: ``1{,}5``."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 
 def template_folder() -> Path:
-    """Return the path of the templates: in the package, or beside it in a checkout."""
+    """Return the folder of templates: in the package, or beside it in a checkout."""
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder
@@ -173,7 +173,7 @@ def template_folder() -> Path:
 
 
 def read_template(name: str) -> str:
-    """Return the text of the file with a given name in the folder of templates."""
+    """Return the text of a file in the folder of templates."""
     return (template_folder() / name).read_text(encoding="utf-8")
 
 

@@ -116,9 +116,10 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     """
 
     def replace(piece: re.Match[str]) -> str:
-        """Return the HTML for a matched formula, tag or escaped dollar sign.
+        """Return HTML for a matched formula, tag or escaped dollar sign.
 
-        LaTeX passes through ``rewrite`` first; a formula that is a number becomes text.
+        LaTeX is passed through ``rewrite`` first.  A formula that is a number becomes
+        text.
         """
         if piece["stray"]:
             raise InputError(f"a dollar must have a partner in {str(text)!r}")
@@ -142,9 +143,9 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
 
 
 def _join_punctuation(match: re.Match[str]) -> str:
-    """Return a matched formula with the punctuation that adjoins it.
+    """Return a matched formula with adjacent punctuation.
 
-    If there is any, they are in a span in which lines do not break.
+    If there is any, both are in a span in which lines do not break.
     """
     signs = match[1] or match[2]
     return f'<span class="kept">{match[0]}</span>' if signs else match[0]

@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return message -> names of the files or entries that use it, for all messages."""
+    """Return all messages, each with the names of the files or entries that use it."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
@@ -71,7 +71,7 @@ def _extract(folder: Path) -> Iterator[tuple[str, str]]:
 def update_catalogue(code: str, old: bytes) -> Catalog:
     """Return the message catalogue of a language with exactly the current messages.
 
-    ``old`` is the content of the .po file so far; its translations are kept.  New
+    ``old`` is the content of the .po file so far.  Its translations are kept.  New
     messages have an empty translation.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}

@@ -39,17 +39,17 @@ UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 class Layout(NamedTuple):
-    """How a number is written: exponent of a power of ten, decimals of its mantissa."""
+    """How a number is written: a power of ten, and the decimals of its mantissa."""
 
     exponent: int
     decimals: int
 
     def mantissa(self, value: float) -> Decimal:
-        """Return a number divided by the power of ten of the layout, not rounded."""
+        """Return a number divided by the layout's power of ten, not rounded."""
         return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return the number that is shown: rounded to the decimals of the layout.
+        """Return a number as it is shown: rounded to the decimals of the layout.
 
         ``rounding`` is a mode of the module ``decimal``.
         """
@@ -71,11 +71,12 @@ def round_decimal(
 
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
-    """Return the layout of a number with a standard error.
+    """Return how a number is written that has a standard error: exponent and decimals.
 
-    From `SMALL` to `LARGE` the exponent is 0, otherwise that of the larger of value and
-    error.  Decimals are those of two significant digits of the error; without an error
-    (None, 0 or infinite), those of the number itself, at most `PLAIN_DIGITS`.
+    The exponent is 0 if the larger of value and error is from `SMALL` to `LARGE`,
+    otherwise it is that number's.  The decimals show two significant digits of the
+    error.  Without an error (None, 0 or infinite) they show the number itself, at most
+    `PLAIN_DIGITS`.
     """
     error = error if error and math.isfinite(error) else 0.0
     scale = max(abs(value), error)
@@ -98,12 +99,13 @@ def lay_out(value: float, error: float | None = None) -> Layout:
 def shared_error(
     low: float | None, high: float | None, region: tuple[float | None, ...]
 ) -> float | None:
-    """Return the error from which the digits of an interval and its region follow.
+    """Return the error by which `lay_out` chooses the digits of an interval.
 
-    `lay_out` takes it as a standard error.  It is the largest of a quarter of the
-    interval's width, a tenth of that and so on, with which each end of the interval,
-    rounded outwards, compares with the ends of the equivalence region as it does
-    exactly.  None if an end of the interval is open (None).
+    There must be so many digits that each end of the interval, rounded outwards, is on
+    the same side of each end of the equivalence region as the exact end.  The error is
+    the largest of width / 4, width / 40, width / 400 and so on with which this is true,
+    where width is that of the interval.  The region is written with the same error.
+    None if an end of the interval is open (None).
     """
     if low is None or high is None:
         return None
@@ -119,10 +121,11 @@ def shared_error(
 def error_showing_nonzero(
     value: float, error: float, region: tuple[float | None, ...], rounding: str
 ) -> float:
-    """Return an error for `lay_out` with which a nonzero end is not shown as 0.
+    """Return an error with which `lay_out` does not show a nonzero end as 0.
 
-    It is the given error, or else a tenth of the end.  ``value`` is the end of an
-    interval, ``region`` the equivalence region, ``rounding`` that of `decimal`.
+    That is the given error if it suffices, else a tenth of the end, ``value``.
+    ``value`` is an end of an interval, ``region`` the equivalence region, and
+    ``rounding`` a mode of the module ``decimal``.
     """
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
@@ -133,10 +136,11 @@ def error_showing_nonzero(
 def _same_sides(
     value: float, region: tuple[float | None, ...], error: float, rounding: str
 ) -> bool:
-    """Return whether a value, when rounded, stays on its side of a region's ends.
+    """Return whether a value, once rounded, stays on its side of each end of a region.
 
-    It is rounded as `lay_out` does for ``error``, by the mode ``rounding``.  The
-    rounded value is compared with each end, both rounded and exact.
+    It is rounded to the digits that `lay_out` chooses for ``error``, by the mode
+    ``rounding`` of the module ``decimal``.  It is compared with each end, rounded and
+    exact.
     """
     shown = lay_out(value, error).shown(value, rounding)
     return all(
@@ -149,9 +153,9 @@ def _same_sides(
 
 @lru_cache(maxsize=CACHED)
 def error_of_end(end: float, error: float | None) -> float | None:
-    """Return the error from which the digits of a region's end follow, for `lay_out`.
+    """Return the error by which `lay_out` chooses the digits of an end of a region.
 
-    None for an end that four decimals show exactly, otherwise ``error``.
+    None if four decimals show the end exactly, otherwise ``error``.
     """
     shown = float(lay_out(end, None).shown(end))
     return None if math.isclose(shown, end, rel_tol=1e-9) else error
@@ -165,7 +169,7 @@ class NumberFormat:
 
     @cached_property
     def signs(self) -> dict[int, str]:
-        """Table for `str.translate`: point, comma and minus -> the language's signs."""
+        """Point, comma and minus -> the signs of the language, for `str.translate`."""
         point, comma = get_decimal_symbol(self.locale), get_group_symbol(self.locale)
         return str.maketrans({".": point, ",": comma, "-": MINUS})
 
@@ -191,9 +195,9 @@ class NumberFormat:
     def plain(
         self, value: float, error: float | None = None, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Return a number as plain text with the digits that its error supports.
+        """Return a number as plain text, with two significant digits of its error.
 
-        Two digits of the error: ``1.0010`` for an error of 0.003; ``1.234×10⁻⁷``.
+        ``1.0010`` for an error of 0.003; ``1.234×10⁻⁷``.
         """
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals, rounding)
@@ -207,7 +211,7 @@ class NumberFormat:
         row: str = "",
         rounding: str = ROUND_HALF_EVEN,
     ) -> Markup:
-        """Return a number as an HTML ``data`` element, which has the exact value, too.
+        """Return a number as an HTML ``data`` element, which also has the exact value.
 
         Parameters
         ----------
@@ -218,7 +222,7 @@ class NumberFormat:
         row : str
             Row id in measurements.csv, for the attribute ``data-row``.
         rounding : str
-            Of the module ``decimal``.
+            A mode of the module ``decimal``.
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
@@ -259,10 +263,10 @@ class NumberFormat:
         *,
         percent: bool = False,
     ) -> Markup:
-        """Return a number, or number ± error, as HTML in a layout.
+        """Return a number, or number ± error, as HTML, written by a layout.
 
-        ``raws`` are the exact values: the number, and perhaps its error.  ``row`` is
-        its row id in measurements.csv, or empty.
+        ``raws`` are the exact values: (number,) or (number, error).  ``row`` is the row
+        id in measurements.csv, or empty.
         """
         exponent, decimals = layout
         elements = []
@@ -286,9 +290,9 @@ class NumberFormat:
     ) -> Markup:
         """Return a number as HTML for prose: at most ``digits`` significant digits.
 
-        The unit of its last digit is more than a quarter of its standard error,
-        ``error``.  With ``percent`` the value is a share, in [0, 1], that is shown in
-        per cent.  ``row`` is as for `number`.
+        The last digit's unit is more than a quarter of the standard ``error``.  With
+        ``percent`` the value is a share, in [0, 1], and shown in per cent.  ``row`` is
+        as for `number`.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
@@ -309,16 +313,16 @@ class NumberFormat:
 
     @cached_property
     def before_percent(self) -> str:
-        """The space that the language has before a percent sign, or ""."""
+        """The space before a percent sign in the language; an empty string if none."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
 
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Return a confidence interval as HTML, ``[0.95, 1.05]``, rounded outwards.
+        """Return a confidence interval as HTML, rounded outwards: ``[0.95, 1.05]``.
 
-        The shown ends compare with those of the equivalence region as the exact ends
-        do.  An open end is None.
+        The ends that are shown are on the same sides of the ends of the equivalence
+        region as the exact ends.  An open end is None.
         """
         shared = shared_error(low, high, region)
         ends = []
@@ -331,9 +335,9 @@ class NumberFormat:
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Return an interval as HTML, or ≤ or ≥ its only end, rounded outwards.
+        """Return an interval as HTML, rounded outwards; ≤ or ≥ its end if one is open.
 
-        An open end is None; a single end has two significant digits: ``≤ 0.010``.
+        An open end is None.  A single end has two significant digits: ``≤ 0.010``.
         """
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
@@ -356,8 +360,8 @@ class NumberFormat:
     ) -> Markup:
         """Return an equivalence region as HTML, with the digits of an interval.
 
-        Such as ``0.90 … 1.10``.  ``low`` and ``high`` are the ends of that interval.  A
-        region that is open to one side is shown as ≤ or ≥ its end.
+        Such as ``0.90 … 1.10``, or ≤ or ≥ an end if the other is open.  ``low`` and
+        ``high`` are the ends of the interval that is shown beside it.
         """
         error = shared_error(low, high, region)
         ends = [
@@ -371,18 +375,18 @@ class NumberFormat:
 
 
 def _markup(written: str) -> Markup:
-    """Return a text that is HTML already as `Markup`, which is not escaped again."""
+    """Return HTML as `Markup`, which templates do not escape again."""
     return Markup(written)  # noqa: S704 - digits, our own elements, names of rows
 
 
 def _data(
     value: float, written: str, row: str, exponent: int = 0, *, percent: bool = False
 ) -> str:
-    """Return an HTML ``data`` element: a written number, and its exact value.
+    """Return an HTML ``data`` element: a number as written, with its exact value.
 
-    Such as ``<data value=0.5 data-row=r12>0.50</data>``; a power of ten is an
-    attribute, too.  A page has thousands of them, so attributes are without quotes,
-    which HTML allows.
+    Such as ``<data value=0.5 data-row=r12>0.50</data>``.  A power of ten is an
+    attribute, too.  Attributes are without quotes, which HTML allows: a page has
+    thousands of them.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
     if row and not UNQUOTED.fullmatch(row):
@@ -394,6 +398,6 @@ def _data(
 
 
 def _power(exponent: int) -> str:
-    """Return ``×10`` with an exponent as HTML; empty for the exponent 0."""
+    """Return ``×10`` with an exponent as HTML; an empty string for the exponent 0."""
     written = str(exponent).replace("-", MINUS)
     return f"<span class=power>×10<sup>{written}</sup></span>" if exponent else ""

@@ -24,11 +24,11 @@ Shown = str | dict[str, str]
 
 
 def words_by_language(words: Words, language: str | None) -> Shown:
-    """Return a text of a catalogue as pages take it: a message, or its wordings.
+    """Return a text of a catalogue as a message, or as a dict of wordings by language.
 
-    ``language`` is `Catalogue.language`.  If it is None, texts are messages, and are
-    returned as they are.  Otherwise the result is a dict, code of a language ->
-    wording; a plain string is in ``language``, which comes first.
+    ``language`` is `Catalogue.language`.  If it is None, the text is a message and
+    returned as it is.  Otherwise the result maps codes of languages to wordings.  A
+    plain string is in ``language``, which comes first.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}
@@ -37,17 +37,15 @@ def words_by_language(words: Words, language: str | None) -> Shown:
 
 
 def choose_text(words: dict[str, str], code: str) -> tuple[str, str]:
-    """Return (language code, text) of the wording in a language, else of the first.
+    """Return (language code, text) of the wording in a language, or of the first one.
 
-    ``words`` maps codes of languages to wordings, ``code`` is that of the language.
+    ``words`` maps codes of languages to wordings, and ``code`` is the wanted one.
     """
     return (code, words[code]) if code in words else next(iter(words.items()))
 
 
 def typeset_own_words(code: str, text: str) -> Markup:
-    """Return a user's text in one language as HTML, with MathML for formulas.
-
-    ``code`` is the code of the language.
+    """Return a user's text, in the language ``code``, as HTML with MathML for formulas.
 
     Raises
     ------
@@ -61,7 +59,7 @@ def typeset_own_words(code: str, text: str) -> Markup:
 
 
 def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
-    """Return the catalogue in a user's file of claims, and the file's content.
+    """Return (catalogue in a user's file of claims, content of the file).
 
     Raises
     ------

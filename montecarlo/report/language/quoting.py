@@ -31,7 +31,7 @@ def quote(result: Measurement, language: Language, command: str) -> str:
     result : Measurement
     language : Language
     command : str
-        Reproduces the estimate; empty if no command does.
+        The command that reproduces the estimate; empty if there is none.
     """
     say = partial(_translate, language)
     sentences = [_estimate_sentence(result, language)]
@@ -52,9 +52,9 @@ def quote(result: Measurement, language: Language, command: str) -> str:
 
 
 def read_citation() -> dict[str, str]:
-    """Return what a citation of the package needs: authors, title, version, year.
+    """Return what a citation of the package needs, from CITATION.cff.
 
-    A dict of these names, read from CITATION.cff.
+    A dict with ``authors``, ``title``, ``version`` and ``year``.
     """
     paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
     text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def quantity_words(quantity: Quantity) -> str:
 
 
 def _translate(language: Language, message: str, **values: str) -> str:
-    """Return the translation of a message as text, with values for its placeholders.
+    """Return the translation of a message as text, with its placeholders filled in.
 
     ``%(level)s`` is the level of an interval, ``95 %``, unless ``values`` has another.
     """
@@ -94,10 +94,7 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Return a number as text, rounded like the estimate of ``result``.
-
-        That is to the digits that its error supports.
-        """
+        """Return a number as text, rounded to the same digits as the estimate."""
         return language.numbers.plain(value, result.digits, rounding)
 
     say = partial(_translate, language, label=_quantity_label(result, language))
@@ -168,10 +165,11 @@ def _quantity_label(result: Measurement, language: Language) -> str:
 
 
 def _premise_words(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
-    """Yield words for each of dependence, initialisation, normalisation and mask.
+    """Yield words for dependence, initialisation, normalisation and mask, if there.
 
-    Such as ``mask: `causal```; those that the design point does not have are left out.
-    ``say`` translates a message.
+    Such as ``mask:
+    `causal```.  Those that the design point does not have are left out.  ``say``
+    translates a message.
     """
     if result.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=result.dependence)

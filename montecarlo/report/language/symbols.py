@@ -80,7 +80,7 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def check_symbol(check: Check) -> str:
-    """Return the LaTeX of what a check tests: a quantity, or its log-log slope.
+    """Return the LaTeX of what a check tests: a quantity, or its slope.
 
     The slope is d ln(quantity) / d ln d_k.
     """

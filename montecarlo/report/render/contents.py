@@ -59,10 +59,10 @@ class Contents:
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
-        """``figures`` and ``tables`` -> id of each -> its number on pages, from 1.
+        """Numbers on pages, from 1: ``figures`` and ``tables`` -> id -> number.
 
-        Numbers run through the report and then its evidence page, so that a number
-        refers to the same figure on both pages and in every language.
+        They run through the report and then its evidence page, so that a number refers
+        to the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
         there = {
@@ -76,9 +76,9 @@ class Contents:
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
 
         def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
-            """Return id -> number, from 1 in the order of ``orders`` and sections.
+            """Return id -> number, from 1, in the order of ``orders`` and sections.
 
-            Counted are the ``ids`` whose section is among ``sections``.
+            Only ``ids`` in one of ``sections`` are counted.
             """
             found = (
                 name
@@ -101,8 +101,7 @@ class Contents:
     def case_panels(self) -> list[tuple[Words, str]]:
         """(sentence, LaTeX formula) for each panel of the figure of checks.
 
-        The sentence is that of the claim or, if it has several interpretations, that of
-        the interpretation.
+        The sentence is the claim, or the interpretation if the claim has several.
         """
         if CASES.id not in self.figures:
             return []
@@ -132,7 +131,7 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return section -> ids of its figures, for a page in the order of its sections.
+    """Return the ids of the figures in each section of a page, in order, by section.
 
     The page is the report with ``on_report``, else its evidence page.  A report of a
     user's ``own`` claims has one page, with all figures.
@@ -172,11 +171,11 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     ----------
     findings : Findings
     languages : sequence of str
-        Codes.
+        Codes of languages.
     names : collection of str
         Ids of the figures to draw, of `EVERY_FIGURE`.
     folder : Path, optional
-        For the files of figures; by default none are written.
+        Where files of figures are written; by default none are.
     spread : callable
         Draws the figures, as ``map`` does.
     adaptive : bool
@@ -223,8 +222,8 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
     """Return the path of a figure's file in a report, such as ``figures/variance.svg``.
 
-    ``name`` is its id, ``code`` is that of the language, which the names of files in
-    other languages than the first have: ``figures/variance.de.svg``.
+    ``name`` is the id of the figure, and ``code`` that of the language.  Except for the
+    first language it is a part of the path: ``figures/variance.de.svg``.
     """
     return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 
@@ -249,7 +248,7 @@ FILE_NAME = "report.toml"
 def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
     """Return the command line that judges a user's claims again.
 
-    ``languages`` are words such as ``--lang en``.
+    ``languages`` are words of the command line such as ``--lang en``.
     """
     words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
     words.append(f"--seed {run['seed']}")
@@ -263,17 +262,14 @@ def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
 def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
     """Return the command line that makes the same report again.
 
+    If options cannot express the run, it first writes a configuration file.
+
     Parameters
     ----------
     run : mapping
         Content of run.json.
     command : str
         ``report``, or ``figures`` for figures from the same sample.
-
-    Returns
-    -------
-    str
-        For runs that options cannot express, it first writes a configuration file.
     """
     languages = []
     unsaid = set(LANGUAGES) if command == "report" else {SOURCE}

@@ -55,7 +55,7 @@ _SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
 def read_html(text: str) -> Tag:
     """Return HTML of the package's templates as a tree of elements, for `to_markdown`.
 
-    Elements that posts do not need are removed, and text outside of paragraphs gets
+    Elements that posts do not need are removed.  Text outside of paragraphs is put into
     paragraphs.
     """
     tree = BeautifulSoup(f"<div>{text}</div>", "html.parser")
@@ -66,7 +66,7 @@ def read_html(text: str) -> Tag:
             heading.attrs.setdefault("id", section["id"])
 
     def is_block(element: PageElement) -> bool:
-        """Return whether an element of ``tree`` is a block: a tag of `_BLOCKS`."""
+        """Return whether an element is a block: whether its tag is in `_BLOCKS`."""
         return isinstance(element, Tag) and element.name in _BLOCKS
 
     for container in tree.select(_CONTAINERS):
@@ -80,7 +80,8 @@ def read_html(text: str) -> Tag:
 def to_markdown(element: Tag, link: Callable[[str], str] = str) -> str:
     """Return an HTML element as Markdown text.
 
-    ``link`` maps each address in the element to the one in the Markdown.
+    ``link`` is called with each address in the element, and returns the one for
+    Markdown.
     """
     return _Converter(link).convert_soup(element).strip("\n") + "\n"
 
@@ -88,7 +89,7 @@ def to_markdown(element: Tag, link: Callable[[str], str] = str) -> str:
 class _Converter(MarkdownConverter):
     """Converter from HTML to CommonMark, with a method for each kind of element.
 
-    The methods get an element and its content, converted to Markdown.
+    The methods are called with an element and its content, converted to Markdown.
 
     Formulas are written so that they are the same before and after CommonMark's
     processing, since some sites read them before and some after.
@@ -102,7 +103,7 @@ class _Converter(MarkdownConverter):
         self.link = link
 
     def escape(self, text: str, _: object = None) -> str:
-        """Return a text in which Markdown has nothing to interpret."""
+        """Return a text in which no character has a meaning in Markdown."""
         text = _ESCAPED.sub(r"\\\1", text.replace("&", "&amp;"))
         return _NUMBERED.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
@@ -138,7 +139,7 @@ class _Converter(MarkdownConverter):
         return "\n".join([marker.ljust(4) + lines[0], *inner]) + "\n"
 
     def convert_img(self, el: Tag, _text: str, **_: object) -> str:
-        """Return an image; its address is that of ``link`` for the figure's id."""
+        """Return an image; ``link`` returns its address from the id of the figure."""
         figure = el.find_parent("figure") or el
         address = self.link(f"#{figure.get('id', '')}")
         picture = f"![{self.escape(str(el['alt']))}]({address})"
@@ -153,13 +154,13 @@ class _Converter(MarkdownConverter):
         return f"\n\n{_name_block(text.strip(), el.get('id'))}\n\n"
 
     def convert_details(self, _el: Tag, text: str, **_: object) -> str:
-        """Return a collapsible part as HTML with Markdown inside."""
+        """Return a collapsible part as HTML, with Markdown inside."""
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
 
     def convert_summary(self, el: Tag, text: str, **_: object) -> str:
         """Return the summary of a collapsible part as text in one line.
 
-        With a formula in it, it is Markdown.
+        If there is a formula in it, it is Markdown.
         """
         if el.find("math") is None:
             return f"\n<summary>{escape(el.get_text().strip())}</summary>\n\n"
@@ -179,7 +180,7 @@ class _Converter(MarkdownConverter):
         return f"\n\n~~~\n{code}\n~~~\n\n"
 
     def convert_code(self, el: Tag, _text: str, **_: object) -> str:
-        """Return inline code as HTML, its characters as numeric references."""
+        """Return inline code as HTML, each character as a numeric reference."""
         code = _CODE_SIGNS.sub(lambda sign: f"&#{ord(sign[0])};", el.get_text())
         return f"<code>{code}</code>"
 
@@ -193,17 +194,14 @@ class _Converter(MarkdownConverter):
         return f"${_TAKEN.sub(_protect_token, latex)}$"
 
     def convert_a(self, el: Tag, text: str, **_: object) -> str:
-        """Return a link with the address that ``link`` returns for its address.
-
-        ``[text](address)``.
-        """
+        """Return a link ``[text](address)``, with the address that ``link`` returns."""
         return f"[{text}]({self.link(str(el.get('href', '')))})"
 
     def convert_span(self, el: Tag, text: str, **_: object) -> str:
-        """Return the text of a span or b, bold if it is a verdict.
+        """Return the text of a ``span`` or ``b`` element, bold if it is a verdict.
 
-        After a verdict that is a b, as in tables, comes a space, since an estimate
-        follows directly.
+        A space follows a verdict in a ``b``, as in tables, where an estimate comes
+        next.
         """
         if "data-verdict" not in el.attrs:
             return text
@@ -219,13 +217,13 @@ class _Converter(MarkdownConverter):
 def _name_block(block: str, name: object) -> str:
     """Return a block of Markdown with an anchor, ``<a id="x"></a>``, before it.
 
-    ``name`` is the id of the block; with None there is no anchor.
+    ``name`` is the id of the block; with None no anchor is added.
     """
     return f'<a id="{name}"></a>\n\n{block}' if name else block
 
 
 def _escape_start(match: re.Match[str]) -> str:
-    r"""Return the matched beginning of a paragraph, escaped as it would start a list.
+    r"""Return the matched beginning of a paragraph, escaped so that it begins no list.
 
     ``1`` before a full stop becomes ``1\``, and ``-`` a numeric reference.
     """
@@ -233,10 +231,10 @@ def _escape_start(match: re.Match[str]) -> str:
 
 
 def _protect_token(match: re.Match[str]) -> str:
-    r"""Return LaTeX for a matched part of a formula that Markdown does not change.
+    r"""Return LaTeX for a part of a formula that Markdown would change otherwise.
 
-    The part is a command or a character that a Markdown parser may interpret: ``*``
-    becomes ``\ast``, and ``&`` a numeric reference.
+    The matched part is a command or a character that a Markdown parser may interpret:
+    ``*`` becomes ``\ast``, and ``&`` a numeric reference.
     """
     taken = match[0]
     if taken in _SAME:
@@ -247,7 +245,7 @@ def _protect_token(match: re.Match[str]) -> str:
 
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
-    """Return the text of a Markdown file: the report in a language, as a post."""
+    """Return the report in a language as a post, the text of a Markdown file."""
     page = render("report", contents, language, quotable=True)
     link = partial(link_in_post, code=language.code, languages=contents.languages)
     return to_markdown(read_html(page), link)
@@ -258,9 +256,9 @@ def link_in_post(
 ) -> str:
     """Return the address in a Markdown post for an address on an HTML page.
 
-    Figures become their files, HTML pages their Markdown files: ``#figure-variance`` is
-    ``figures/variance.svg``, ``en.html#x`` is ``report-en.md#x``.  ``code`` is the
-    language of the post, ``languages`` are those of the report.
+    ``#figure-variance`` becomes the figure's file, ``figures/variance.svg``, and
+    ``en.html#x`` the Markdown file, ``report-en.md#x``.  ``code`` is the language of
+    the post, and ``languages`` are those of the report.
     """
     if address.startswith("#figure-"):
         return figure_file(address.removeprefix("#figure-"), code, languages)
@@ -273,8 +271,8 @@ def render_markdown_erratum(
 ) -> str:
     """Return an erratum as Markdown, with the formula delimiters of its text.
 
-    A comment at the beginning names them.  In place of links, which would be dead where
-    an entry is pasted, each entry has version, seed and the id of its claim.
+    A comment at the beginning names the delimiters.  Links would be dead where an entry
+    is pasted.  Each entry has version, seed and the id of its claim instead.
     """
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
     before, after = erratum.text.formula.split("…")

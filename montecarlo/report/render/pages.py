@@ -81,7 +81,7 @@ def render(
     quotable: bool = False,
     **values: object,
 ) -> str:
-    """Return a page as the text of an HTML file, in a language.
+    """Return a page in a language, as the text of an HTML file.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def render(
     quotable : bool
         Whether the HTML is for `to_markdown`: with the LaTeX of each formula, and
         without script and links to the evidence page.
-    values
+    **values
         Variables for this template alone.
     """
     findings = contents.findings
@@ -130,9 +130,9 @@ def render(
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return Jinja's environment, cached: its templates, filters and settings.
+    """Return the Jinja environment, cached, with templates, filters and settings.
 
-    Values are escaped; undefined names are errors.
+    Values are escaped.  An undefined name raises an error.
     """
     made = Environment(
         loader=FunctionLoader(read_template),
@@ -171,13 +171,13 @@ def stylesheet() -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Return the content security policy of a page, from its style and its script."""
+    """Return the content security policy of a page with this style and this script."""
     allowed = f"'{source_hash(script)}'" if script else "'none'"
     return POLICY.format(style=source_hash(style), script=allowed)
 
 
 def source_hash(source: str) -> str:
-    """Return the hash of a style or script, as content security policies write it.
+    """Return the hash of a style or script for a content security policy.
 
     ``sha256-`` and the hash in base64.
     """
@@ -188,7 +188,7 @@ def source_hash(source: str) -> str:
 def functions_for(
     language: Language, own_language: str | None = None, *, quotable: bool = False
 ) -> dict[str, Callable[..., object]]:
-    """Return the functions that templates call for a language: name -> function.
+    """Return the functions that templates call for a language, by name.
 
     Parameters
     ----------
@@ -202,10 +202,9 @@ def functions_for(
     typeset = partial(typeset_sentence, language, own_language)
 
     def say(message: str, /, **values: object) -> Markup:
-        """Return the translation of a message into ``language`` as HTML.
+        """Return the translation of a message as HTML, with values and MathML.
 
-        With its ``values``, and formulas as MathML; cached in ``bare`` if it has no
-        values.
+        Without values the result is cached.
         """
         if values:
             return _localised_prose(language, language.say(message, **values))
@@ -214,15 +213,18 @@ def functions_for(
         return bare[message]
 
     def tex(latex: str) -> Markup:
-        """Return a LaTeX formula as MathML, with numbers in the format of ``language``.
+        """Return a LaTeX formula as MathML, with numbers in the page's format.
 
-        With ``quotable`` its LaTeX is added.
+        With ``quotable`` the LaTeX is added.
         """
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
     def in_language_of(code: str, message: str) -> Markup:
-        """Return the translation of a message into the language ``code``, as HTML."""
+        """Return the translation of a message into another language, as HTML.
+
+        ``code`` is that of the language.
+        """
         other = read_language(code)
         return _localised_prose(other, other.say(message))
 
@@ -260,16 +262,16 @@ def typeset_sentence(
 ) -> Markup:
     """Return a sentence as HTML, with its numbers in the format of the language.
 
-    Numbers have their exact value and row id as attributes; with ``brief`` at most
-    three digits and no error.  ``own_language`` is the default language of a user's
-    texts, which may be in another language than the page.
+    Numbers have their exact value and row id as attributes.  With ``brief`` they have
+    at most three digits and no error.  ``own_language`` is the default language of a
+    user's texts, which may differ from that of the page.
     """
     words = words_by_language(sentence.text, own_language)
 
     def fill(placeholder: re.Match[str]) -> str:
-        """Return the HTML of the number in ``sentence`` for a matched placeholder.
+        """Return the HTML of a number of the sentence for a matched placeholder.
 
-        With ``brief`` in its short form; a placeholder without a number stays.
+        A placeholder without a number is returned as it is.
         """
         if placeholder[0] == "%%":  # a percent sign in a user's text stays as typed
             return "%%" if isinstance(words, dict) else "%"
@@ -308,9 +310,9 @@ def typeset_number(
 
 
 def _plain_words(language: Language, own_language: str | None, words: Words) -> str:
-    """Return a text of the catalogue without markup, formulas as LaTeX.
+    """Return a text of the catalogue as plain text, with LaTeX between dollar signs.
 
-    Formulas stay between dollar signs.  ``own_language`` is that of `typeset_sentence`.
+    ``own_language`` is as for `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if isinstance(text, dict):
@@ -321,10 +323,10 @@ def _plain_words(language: Language, own_language: str | None, words: Words) -> 
 def _other_language(
     language: Language, own_language: str | None, words: Words
 ) -> tuple[str, str] | None:
-    """Return (tag, name) of the language of a text; None if it is the page's.
+    """Return (tag, name) of the language of a text; None if it is that of the page.
 
-    Such as ``("de", "German")``, the name in the page's language.  ``own_language`` is
-    that of `typeset_sentence`.
+    Such as ``("de", "German")``, with the name in the language of the page.
+    ``own_language`` is as for `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if not isinstance(text, dict):
