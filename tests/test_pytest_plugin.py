@@ -113,9 +113,10 @@ def test_a_failure_reads_like_the_terminal(path, tmp_path, capsys):
         )
         in shown
     )
-    assert "captured must be what capture() gave, arrays by name, or a path, got 3" in (
-        shown
+    said = (
+        "captured must be what `with capture() as it` gave, arrays by name, or a path"
     )
+    assert f"{said}, got 3" in shown
     assert "attention_scale(model) must stand in a with statement" in shown
     assert "KeyError: 'own'" in shown
     assert "montecarlo/model" not in shown

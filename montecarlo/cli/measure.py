@@ -39,10 +39,8 @@ from montecarlo.study.progress import progress_bar
 #: Options that have an effect with ``--row``; the report determines the others.
 BESIDE_ROW = {"row", "source", "json", "markdown", "lang"}
 #: Options that have an effect with ``--replicates``: the point and its draws.
-OF_POINT = {
-    *("replicates", "number_format", "d_k", "seed", "distribution", "keys"),
-    *("dependence", "initialisation", "normalisation", "mask"),
-}
+OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"}
+OF_POINT |= {"dependence", "initialisation", "normalisation", "mask"}
 #: Options that have no effect without sampling.
 OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs", "first")
 #: Options that are named as columns of measurements.csv.
@@ -171,11 +169,10 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
                 f"--exact must be left out: theory has no value of {options.quantity}"
             )
         return Result(exact, time.perf_counter() - started, command)
-    relative = options.relative_error
     rows = PreciseRows(
         requested,
         options.seed,
-        RELATIVE_ERROR if relative is None else relative,
+        RELATIVE_ERROR if options.relative_error is None else options.relative_error,
         options.absolute_error,
         options.first or FIRST,
         options.most,
@@ -200,8 +197,10 @@ def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
         # no command, as the number of replicates was accidental
         message = f"interrupted: the estimate of {measured.n_replicates} replicates"
         return Result(measured, duration, "", INTERRUPTED, message)
-    needed, is_fixed = rows.replicates_needed(estimate), options.first == options.most
-    if needed <= estimate.n_replicates or (options.most and is_fixed):
+    needed = rows.replicates_needed(estimate)
+    target = options.relative_error or options.absolute_error
+    is_fixed = options.first == options.most is not None and not target
+    if needed <= estimate.n_replicates or is_fixed:
         return Result(measured, duration, command)
     why = _shortfall(measured, rows.target_error(estimate), needed, seconds)
     message = f"the target error was not reached: {why}"

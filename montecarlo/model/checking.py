@@ -17,7 +17,7 @@ from montecarlo.names import require_number
 #: What `capture` recorded; the path of a file; or arrays by name, q, k, and
 #: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
-SOURCES = "what capture() gave, arrays by name, or a path"
+SOURCES = "what `with capture() as it` gave, arrays by name, or a path"
 
 
 def open_source(

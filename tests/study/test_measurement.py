@@ -241,6 +241,13 @@ def typed(more):
     return ["--d-k", "64", "--keys", "64", "--quantity", *more.split()]
 
 
+def test_a_typed_target_counts_beside_a_fixed_number(capsys):
+    """Without one, four replicates are what was asked for."""
+    fixed = ["--keys", "64", "--quantity", "entropy", "--first", "4", "--most", "4"]
+    assert (main(fixed), main([*fixed, "--relative-error", "1e-9"])) == (0, 4)
+    assert "the target error was not reached" in capsys.readouterr().err
+
+
 def test_exact_values_are_had_without_sampling(monkeypatch, capsys):
     """What theory has, as a text and as JSON; what it lacks is told, with status 4."""
     monkeypatch.setattr(measurement, "run", lambda *_: pytest.fail("sampled"))
