@@ -108,10 +108,11 @@ def attention_scale(
 def _check(
     source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Call `assert_attention_scale` with ``options``; add a command to a failure.
+    """Call `assert_attention_scale` with ``options``; a failure may name a command.
 
-    The command shows details of the recorded attention, which is saved in ``tmp_path``
-    of the test that made ``request``.
+    The command shows each head of the recorded attention, which is saved in
+    ``tmp_path`` of the test that made ``request``.  There is none for arrays and files,
+    if the recording cannot be saved, or unless all heads have one expected divisor.
     """
     __tracebackhide__ = True
     from montecarlo.errors import InputError

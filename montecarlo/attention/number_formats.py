@@ -133,12 +133,13 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
         Divided scores.
     number_format : NumberFormat
     softmax : {"naive", "naive_wide", "shifted", "shifted_wide"}
-        Algorithm of softmax.
+        Algorithm of softmax: ``shifted`` subtracts the largest score, ``wide`` adds up
+        in float64.
 
     Returns
     -------
     ndarray, shape (..., n_keys)
-        As float64; NaN or infinite where the format overflows.
+        As float64; NaN, infinite or all 0 in rows where the format overflows.
     """
     shifted = softmax.startswith("shifted")
     e = exponentials_in(scores, number_format, shifted=shifted)

@@ -422,10 +422,10 @@ class ErrorRates(NamedTuple):
     claims: Mapping[str, float]
 
     def stated(self, check: Check) -> float:
-        """Return the one-sided error rate that the intervals of a check state.
+        """Return the nominal one-sided error rate of the intervals of a check.
 
-        It is so small that these intervals miss no more often than `share`, by the
-        calibration record.
+        Intervals of few replicates miss more often than their nominal rate.  By the
+        calibration record, at this rate they miss no more often than `share`.
         """
         return nominal_rate(self.share, interval_kind(check))
 

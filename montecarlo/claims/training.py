@@ -114,7 +114,7 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Rows of ``runs``, indexed by seed, by (optimiser, arm, d_k).
+        """(optimiser, arm, d_k) -> its rows of ``runs``, with the seed as index.
 
         An arm is a divisor with an initialisation, a key of `ARMS`.
         """
@@ -122,15 +122,15 @@ class Record:
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Rows of ``search``, indexed by seed, by (optimiser, arm, d_k)."""
+        """(optimiser, arm, d_k) -> its rows of ``search``, with the seed as index."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """Rows of ``gradients``, indexed by seed, by (optimiser, d_k).
+        """(optimiser, d_k) -> its rows of ``gradients``, with the seed as index.
 
-        Columns are, for each of `ARMS`, the norm of its first gradient; `SLOPE`; and
-        those of `CASE`, which are constant.
+        Columns: the norm of the first gradient of each of `ARMS`, `SLOPE`, and the two
+        of `CASE`, which are constant.
         """
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 

@@ -258,7 +258,10 @@ def purpose_of(command: str) -> str:
 
 
 def build_parser(command: str) -> Parser:
-    """Return the parser of a command's arguments; for other names, of ``--list``."""
+    """Return the parser of a command's arguments.
+
+    If ``command`` is none of `COMMANDS`, such as "", it is the parser of ``--list``.
+    """
     return Parser(command, COMMANDS.get(command, ListOptions), COMMANDS)
 
 

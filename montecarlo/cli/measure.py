@@ -253,7 +253,7 @@ def _measure_row(options: MeasureOptions) -> Result:
 def _shortfall(
     measured: Measurement, target: float, needed: float, seconds: float
 ) -> str:
-    """Return why the target error was not reached, and what would reach it.
+    """Return why the target error was not reached, and what would reach it, if known.
 
     The words follow "the target error was not reached:".  ``target`` is the target
     error, and ``seconds`` the CPU time of one replicate.  ``needed`` is the number of

@@ -100,7 +100,7 @@ def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
 def _print_heads(
     observation: Observation, answer: ScaleAnswer, written: Sequence[Path]
 ) -> None:
-    """Print the summary, a line for each head, and the paths of the files."""
+    """Print the answer, a table of at most 12 heads, states, and the paths of files."""
     print_lines("\n".join(observed.say_scales(observation, answer)))
     headings, rows = observed.list_heads(observation, answer)
     print_table(headings, rows, right=len(headings) - 2)

@@ -542,9 +542,10 @@ def _other_fits(
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
-    """Return the same data with a free constant for each group and for each row.
+    """Return the data with constants of groups subtracted, too, besides those of rows.
 
-    ``groups`` has the number of the group of each pair, from 0.
+    ``groups`` has the number of the group of each pair, from 0.  In the result a fit
+    has a free constant for each row and for each group.
     """
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, int(pairs.rows.max()) + 1
     root = np.sqrt(pairs.weights)

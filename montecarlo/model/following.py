@@ -405,9 +405,10 @@ class ProvenanceTracker:
                 self._set(one, known[0]._replace(factors=(), is_parameter=False))
 
     def _track_softmax(self, operation: Operation) -> None:
-        """Store the result of softmax as attention weights if its input is a product.
+        """Store the result of softmax as attention weights if it is of a product.
 
-        Otherwise the result is marked as lost.
+        That is, if its input was traced to a product of two tensors.  If not, if the
+        trace was lost since, or if it is a second softmax, the result is marked lost.
         """
         result, provenance = operation.result, self._provenance(operation.args[0])
         if provenance.product is None:
@@ -615,11 +616,11 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 
 
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
-    """Return whether an operation begins the provenance of its first argument.
+    """Return whether to trace, from here on, an operation's untraced first argument.
 
-    It does if it multiplies or divides a tensor by a number (see `_factor_of`).  It
-    also does if it is one of `ELEMENTWISE`, such as a copy, and its first argument is a
-    parameter.  ``name`` and ``args`` are those of the operation.
+    Yes if it is multiplied or divided by a number (see `_factor_of`), or if it is a
+    parameter and the operation is one of `ELEMENTWISE`, such as a copy.  ``name`` and
+    ``args`` are those of the operation.
     """
     if name in {"mul", "div"}:
         return len(args) > 1 and _factor_of(args[1]) is not None

@@ -269,10 +269,11 @@ def _decompose(_: Operation) -> None:
 
 
 def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the numbers that a mask adds to scores; `HIDDEN` if it hides a key.
+    """Return the numbers that a mask adds to scores, at least `HIDDEN`.
 
-    ``shape`` is that of the result, (sequences, heads, rows, keys), to which the mask
-    is broadcast.  A boolean mask is True where a key is visible.
+    ``shape`` is that of the result, (sequences, heads, rows, keys), to which the last
+    rows of the mask are broadcast.  A boolean mask, True where a key is visible, adds
+    `HIDDEN` elsewhere.
     """
     mask = mask[:, :, -shape[2] :]
     if mask.dtype == torch.bool:

@@ -207,7 +207,7 @@ def parse_initialisation(name: str) -> Initialisation | None:
     Raises
     ------
     InputError
-        For an unknown name.
+        For an unknown name, or a width that is not from 1 to 2**20.
     """
     if name in {"", "none"}:
         return None

@@ -345,10 +345,10 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
     Parameters
     ----------
     name : str
-        Lower-case letters, digits and underscores.  It denotes the standardised
-        distribution, with mean 0 and variance 1; ``"name(mean=1.0,std=2.0)"`` is
-        shifted and scaled.  With the mean and std below, its entries are those of the
-        sampler.
+        Lower-case letters, digits and underscores, a letter first, at most 31.  It
+        denotes the standardised distribution, with mean 0 and variance 1;
+        ``"name(mean=1.0,std=2.0)"`` is shifted and scaled.  With the mean and std
+        below, its entries are those of the sampler.
     sampler : callable
         (`numpy.random.Generator`, shape) -> array of independent entries.  For use in
         several processes it must be importable: no lambda, and not defined in a
@@ -371,7 +371,9 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
     Raises
     ------
     InputError
-        If the name is invalid or taken, or if a moment is impossible.  Also if the
+        If the name is invalid, or that of a distribution of this package, or if a
+        moment is impossible: the kurtosis is infinite exactly where ``moments`` is at
+        most 4.  A name that was registered before is registered anew.  Also if the
         entries of the sampler have a wrong shape, mean or variance, or depend on
         anything but its generator.  The variance is checked only if the kurtosis is
         finite, and the kurtosis is not checked.

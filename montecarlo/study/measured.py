@@ -319,7 +319,8 @@ def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str
     Parameters
     ----------
     value, error : float
-        If the error is NaN, infinite or 0, eight significant digits are shown.
+        If the error is NaN, infinite or 0, or beyond the digits of a double, eight
+        significant digits are shown.
     rounding : str
         A rounding mode of `decimal`, such as one that rounds ends of intervals
         outwards.

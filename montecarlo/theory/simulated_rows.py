@@ -28,8 +28,9 @@ def simulated_table() -> dict[str, Any]:
     """Return the table of simulated values: sizes, divisors, error and values.
 
     ``values`` has a row for each combination of ``keys``, ``d_k`` and divisor, of which
-    the last varies fastest, and a column for each of ``statistics``.  ``error`` is the
-    relative standard error of all values.
+    the last varies fastest, and a column for each of ``statistics``, to four digits.
+    ``effective_keys`` and ``passed_on`` are simulated, with a relative standard error
+    of at most ``error``; ``weight_max`` and ``saturated`` are exact.
     """
     return read_package_toml(TABLE)
 
