@@ -95,7 +95,8 @@ def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is not valid TOML, or larger than `MOST_TOML_BYTES`.
+        If it is not valid TOML, or longer than `MOST_TOML_BYTES`; messages call it
+        ``name``.
 
     Examples
     --------

@@ -47,10 +47,10 @@ def n_costly_rows(most: int, n_keys: int) -> int:
 
 
 def n_query_rows(n_keys: int) -> int:
-    """Return for how many rows of a replicate the query gradient is computed.
+    """Return for at most how many rows of a replicate the query gradient is computed.
 
-    At least 1 and at most `QUERY_ROWS`.  This holds without a mask.  Under a mask, all
-    rows are evaluated.
+    Without a mask: `QUERY_SCORES` // n_keys, but 1 to `QUERY_ROWS`.  Under a mask it is
+    computed for all rows.
     """
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 

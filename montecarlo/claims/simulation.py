@@ -439,7 +439,7 @@ def split_error_rate(
     ----------
     catalogue : Catalogue
     evidence : Evidence
-        Its budgets are the numbers of interim analyses that points may have.
+        Its ``budgets``: point -> number of interim analyses that it may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
     """

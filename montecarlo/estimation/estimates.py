@@ -283,8 +283,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     -----
     Given its keys, the rows of a replicate are independent, so the variance is at least
     the binomial one: the interval covers that of Clopper and Pearson.  It also covers
-    the t interval.  The standard error of the latter is at least the binomial one, at a
-    share moved by half a row from 0 and 1, since replicates may be equal by chance.
+    the t interval.  That is of a standard error of at least the binomial one, with half
+    a row added to the hits and one to the rows, since replicates may be equal by
+    chance.
     """
     moments, n = mean_moments(values), len(values)
     rows = n_rows * n

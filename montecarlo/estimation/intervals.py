@@ -128,9 +128,9 @@ def jackknife_moments(
     Returns
     -------
     EstimateMoments
-        Shape (...): the estimates, corrected for bias to first order, and their
-        jackknife standard errors.  With one replicate they are not corrected, and the
-        errors are NaN.
+        Shape (...): the estimates, corrected for bias to first order; their errors, the
+        root of the squared jackknife standard error plus the squared bias; and the
+        skewness.  With one replicate they are not corrected, and the errors are NaN.
 
     References
     ----------

@@ -142,7 +142,7 @@ class Provenance(NamedTuple):
     n_factors_before_cap: int | None = None  # len(factors) at tanh; None without tanh
 
     def moved(self, move: Move) -> "Provenance":
-        """Return the provenance with one more operation that moves entries."""
+        """Return a copy with a further move: a rearrangement, such as a transpose."""
         return self._replace(moves=(*self.moves, move))
 
     def labels(self, roots: Callable[[tuple[int, ...]], list[Tensor]]) -> list[Tensor]:

@@ -204,9 +204,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.receiver.add(arrays, passed)
 
     def _record_flex(self, operation: Operation) -> None:
-        """Add a call of flex attention to the receiver.
+        """Add a call of flex attention to ``self.receiver``, if that has room.
 
-        Outputs are recorded in place of weights, and what its functions add to scores.
+        Outputs are recorded in place of weights; and as ``added`` what the score and
+        mask functions of the call make of scores that are all 0.
         """
         # it imports modules of the compiler, which take seconds
         from torch._higher_order_ops.flex_attention import _math_attention_inner

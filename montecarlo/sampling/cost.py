@@ -158,9 +158,9 @@ def require_spread(point: DesignPoint, divisor: str) -> None:
 
     Notes
     -----
-    Weights differ from 1/n by about the standard deviation of the divided scores, and
-    quantities by its square.  If it is below `LEAST_SPREAD`, float64 does not resolve
-    that.
+    Relative to 1/n, weights differ from it by about the standard deviation of the
+    divided scores, and quantities by its square.  If it is below `LEAST_SPREAD`,
+    float64 does not resolve that.
     """
     for name in divisor.split("/"):
         rule = parse_divisor(name)

@@ -364,7 +364,7 @@ class DesignPoint:
 
     @property
     def is_masked(self) -> bool:
-        """Whether there is a mask, and thus one query for each key."""
+        """Whether there is a mask.  If so, there are as many queries as keys."""
         return self.mask != NO_MASK
 
     @property

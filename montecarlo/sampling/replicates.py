@@ -506,7 +506,8 @@ def _row_columns(
 ) -> Iterator[tuple[str, Array, Array]]:
     """Yield (name of a column, values to average, values to count) for a block of rows.
 
-    There is a column for each quantity, except for those by key.  Before a conditional
+    Values to count go into the bins of a histogram.  There is a column for each
+    quantity, except for those that have a value per key.  Before a conditional
     quantity comes a column of its condition.  Both arrays have the shape (n_replicates,
     n_rows).  They differ only for conditional quantities: for rows that do not meet the
     condition, the first has 0 and the second NaN.

@@ -35,7 +35,7 @@ SUMMARIES = {
 def summary_words(summary: str) -> str:
     """Return a summary over attention rows in words: ``99 % quantile over rows``.
 
-    That is for ``q99``.  An empty string for ``value``.
+    That is for ``q99``.  An empty string for ``value`` and unknown names.
     """
     level = quantile_level(summary)
     if summary in SUMMARIES or level is None:

@@ -187,7 +187,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         return {c: fixed.get(c.name, self.budget_of(c)) for c in self.points()}
 
     def budget_of(self, point: DesignPoint) -> Budget:
-        """Return the budget of a point whose block has no ``replicates`` of its own."""
+        """Return the budget that the grid gives a point by its size.
+
+        ``replicates`` of a block, which `budgets` puts in its place, are ignored.
+        """
         if point.is_large:
             return Budget(self.first_large, self.most_large)
         first = self.first if point.has_rows else min(self.first, self.first_large)

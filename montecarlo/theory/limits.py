@@ -171,8 +171,8 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
 def _normal_grid(n_keys: int) -> tuple[Array, float]:
     """Return (evenly spaced grid for integrals over a standard normal, its step).
 
-    The grid has the shape (GRID_POINTS,), for any number of keys.  Raises ValueError if
-    ``n_keys`` is less than 2.
+    The grid has the shape (GRID_POINTS,) and is the same for any number of keys.
+    ``n_keys`` is only checked: ValueError if it is less than 2.
     """
     if n_keys < 2:
         raise ValueError(f"n_keys must be at least 2, got {n_keys!r}")

@@ -175,7 +175,7 @@ def panel_edges(index: int) -> tuple[float, float]:
 def _panel_index(std: float) -> int:
     """Return the index of the panel that contains a standard deviation of scores.
 
-    An edge belongs to the panel that it ends.
+    An edge between two panels belongs to the lower one.
     """
     if std <= FIRST_EDGE:
         return 0

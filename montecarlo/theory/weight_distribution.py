@@ -402,7 +402,7 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _fourier_factors(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
-    """Return what the Fourier series of a panel use, for any number of keys.
+    """Return the factors of a panel's Fourier series that do not depend on n_keys.
 
     Returns
     -------
