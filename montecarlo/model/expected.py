@@ -651,7 +651,7 @@ def read_config(config: object) -> Config:
             raise InputError(f"config must be JSON, got {error}") from None
     if not isinstance(config, Mapping):
         raise InputError(
-            "config must be a mapping (to_dict() of it), or a path of config.json, got "
+            "config must be a mapping (to_dict() of it), or the path of one, got "
             f"{type(config).__name__}"
         )
     if not isinstance(config.get("model_type"), str):

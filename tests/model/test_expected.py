@@ -161,7 +161,7 @@ def test_layers_that_differ_are_told_apart():
     ("options", "message"),
     [
         ({"expect": "config"}, "expect 'config' must have a configuration: config, or"),
-        ({"config": 5}, "config must be a mapping, or the path .* got int"),
+        ({"config": 5}, "config must be a mapping .*, or the path of one, got int"),
         ({"config": "missing.json"}, "config must be a readable file"),
         ({"config": {}}, "config must hold a text as model_type, got None"),
         ({"config": SMALL, "expect": "sqrt"}, "config must stand with expect 'config'"),
