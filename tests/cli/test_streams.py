@@ -88,7 +88,7 @@ def test_sigterm_of_a_report(tmp_path, how, after):
         text=True,
     ) as process:
         try:
-            while not (tmp_path / "new").exists():
+            while not (tmp_path / "new" / ".montecarlo-partial").exists():
                 assert process.poll() is None
                 time.sleep(0.02)
             time.sleep(after)
