@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests trial ports lint report docs house translations readme \
+.PHONY: help test slow capture-tests trial ports confirm lint report docs house translations readme \
     records baselines
 
 CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_follow.py \
@@ -24,6 +24,9 @@ trial: ## Try some sixty architectures of transformers, right and with errors (t
 	MONTECARLO_REQUIRE_TORCH=1 MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_trial.py
 ports: ## Try faults and sound pairs of ports at every size, format and evidence (an hour)
 	MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_comparing.py
+
+confirm: ## Make the confirming run again and compare its verdicts (before a release)
+	MONTECARLO_TRIAL=all python -m pytest -m slow tests/studies/test_confirm.py
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output

@@ -30,6 +30,13 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "browser: needs Chromium, Playwright and axe")
 
 
+def pytest_runtest_logreport(report):
+    """Say what failed at once: a run may be ended before its summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        sys.stdout.write(f"\nFAILED {report.nodeid}\n{report.longreprtext[-2000:]}\n")
+        sys.stdout.flush()
+
+
 def contents(folder, *apart):
     """Return the bytes of every file of a folder, but of its times and some others."""
     from montecarlo.study.folder import TIMING_FILE, files_of  # noqa: PLC0415

@@ -59,7 +59,7 @@ BUDGET = ("first", "most", "first_large", "most_large")
 
 
 class JudgedClaims(dict[str, Any]):
-    """The content of claims.json for a user's claims; notebooks show it as a table.
+    """The content of claims.json for a user's claims, printed as a table.
 
     ``["claims"]`` holds the claims, each with ``id`` and ``verdict``.
     ``["not_judged"]`` holds one line for each part that could not be judged, with the
@@ -92,6 +92,10 @@ class JudgedClaims(dict[str, Any]):
         ]
         return pd.DataFrame(lines, columns=list(COLUMNS))
 
+    def __repr__(self) -> str:
+        """Return the table of `frame` and the lines of ``not_judged`` as text."""
+        return "\n".join([self.frame().to_string(index=False), *self["not_judged"]])
+
     def _repr_html_(self) -> str:
         """Return the table of `frame` and the lines of ``not_judged`` as HTML."""
         table = self.frame().to_html(index=False, border=0, max_rows=40)
@@ -112,12 +116,11 @@ def describe_case(case: Case) -> tuple[str, str, str]:
         where.append(f"n = {case.n_keys}")
     least, most = case.region
     claimed = f"{least:.4g} to {most:.4g}"
-    if math.isinf(least) and math.isinf(most):
-        claimed = "a limit, which theory decides"
-    elif math.isinf(least) or math.isinf(most):
-        claimed = (
-            f"at most {most:.4g}" if math.isinf(least) else f"at least {least:.4g}"
-        )
+    if math.isinf(most):
+        claimed = f"at least {least:.4g}"
+    if math.isinf(least):
+        limit = "a limit, which theory decides"
+        claimed = limit if math.isinf(most) else f"at most {most:.4g}"
     return ", ".join(where), _describe_estimate(case), claimed
 
 

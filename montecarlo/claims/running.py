@@ -419,8 +419,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
     """
     write_table(results.measurements, folder / MEASUREMENTS)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
-    study = results.study
-    return {**configuration(study), "replicates": results.replicates}
+    return {**configuration(results.study), "replicates": results.replicates}
 
 
 def configuration(study: Study) -> dict[str, Any]:

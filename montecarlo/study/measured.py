@@ -108,10 +108,9 @@ class Measurement:
 
         Such as ``gaussian entries, d_k = 64, n = 128, scores / (sqrt(d_k) = 8)``.
         """
-        entries = f"{self.distribution_q} entries"
+        parts = [f"{self.distribution_q} entries"]
         if self.distribution_q != self.distribution_k:
-            entries = f"q {self.distribution_q}, k {self.distribution_k}"
-        parts = [entries]
+            parts = [f"q {self.distribution_q}, k {self.distribution_k}"]
         conditions = (
             *(("dependence ", self.dependence), ("", self.initialisation)),
             *(("normalised by ", self.normalisation), ("mask ", self.mask)),
@@ -148,8 +147,8 @@ class Measurement:
         sampled.
         """
         if not self.n_replicates:
-            shown = f"{self.reference:.12g}, known to {self.reference_error:.1g}"
-            return [("exact", shown)]
+            known_to = f"known to {self.reference_error:.1g}"
+            return [("exact", f"{self.reference:.12g}, {known_to}")]
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
         if self.is_binned:
@@ -193,9 +192,7 @@ class Measurement:
 
         It is the standard error, or a quarter of the width of a bin; see `round_to`.
         """
-        if not self.is_binned:
-            return self.std_error
-        return (self.ci_high - self.ci_low) / 4.0
+        return (self.ci_high - self.ci_low) / 4.0 if self.is_binned else self.std_error
 
     @property
     def is_all_or_none(self) -> bool:

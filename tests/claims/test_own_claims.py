@@ -292,6 +292,7 @@ def test_masked_rows_are_judged(factor, verdict):
     assert ruled == verdict
     assert case["mask"] == "window(32)"
     assert "window(32)" in found.frame()["where"].item()
+    assert "window(32), d_k" in repr(found)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,8 @@ def test_weights_are_computed_where_one_side_has_outputs_alone():
     assert computed not in str(unknown)
 
 
-#: All sizes, formats and evidence take an hour: `make ports`.
+#: All sizes, formats and evidence take an hour: `make ports`.  Otherwise a thread is
+#: tried at one of the two sizes below, and sound in some of `WAYS`.
 EVERY_SIZE = bool(os.environ.get("MONTECARLO_TRIAL"))
 SOME = [("small", "bfloat16"), ("medium", "float16")]
 FORMATS = ("float32", "bfloat16", "float16")
@@ -101,8 +102,9 @@ PEAKED = ("nntile PR 356: T5 scaled", "jaxgarden PR 36: times the scalar")
 @pytest.mark.parametrize(("size", "number_format"), TRIED)
 def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subtests):
     """In fewer bits; but where nearly all weight is on one key, the scale is lost."""
-    for name, thread in THREADS.items():
-        if size == "large" and number_format != "float32" and name in PEAKED:
+    for at, (name, thread) in enumerate(THREADS.items()):
+        skipped = size == "large" and number_format != "float32" and name in PEAKED
+        if skipped or not (EVERY_SIZE or SOME[at % 2] == (size, number_format)):
             continue
         evidence = "added" if thread.evidence == "outputs" else thread.evidence
         tried = Size(*SIZES[size], 24)
@@ -112,21 +114,23 @@ def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subt
             assert all(re.search(one, str(found)) for one in thread.said), str(found)
 
 
-#: Of a port and its reference, whether results alone are rounded, and whether the
-#: reference is in float32.
+#: Formats, and of a port and its reference whether results alone are rounded, and
+#: whether the reference is in float32.
 ROUNDED = ((False, True, False), (False, False, True), (True, False, True))
+WAYS = [*product(FORMATS, ROUNDED)]
 
 
-def sound_pairs(size, evidence, thread, rounded=ROUNDED):
+def sound_pairs(size, evidence, thread, ways):
     """Yield ports without a fault, and what they are set beside.
 
-    ``evidence``: of the port, and of the reference where that is another; then sides
-    with outputs are captured, with the scale that was passed.
+    ``ways``: some of `WAYS`.  ``evidence``: of the port, and of the reference where
+    that is another; then sides with outputs are captured, with the scale that was
+    passed.
     """
     options = thread.reference(size)
     mine, theirs = evidence.split()[0], evidence.split()[-1]
     is_same = mine == theirs or "cap" in options or size.tokens == 1
-    for number_format, way in product(FORMATS, rounded):
+    for number_format, way in ways:
         formats = number_format, "float32" if way[2] else number_format
         made = [
             run(size, one, is_wide=is_wide, evidence=known, **options)
@@ -157,9 +161,9 @@ def captured(arrays, scale=None, **_):
 )
 def test_a_sound_port_is_not_accused(tokens, evidence, subtests):
     """Rounded at every step, beside a reference in float32."""
-    for thread in SOUND.values():
+    for at, thread in enumerate(SOUND.values()):
         size = Size(*SIZES["small"], tokens, 2)
-        for pair in sound_pairs(size, evidence, thread, ROUNDED[1:2]):
+        for pair in sound_pairs(size, evidence, thread, [WAYS[at % 9]]):
             with subtests.test(thread.said[0]):
                 assert compare(*pair).first is None
 
@@ -167,11 +171,7 @@ def test_a_sound_port_is_not_accused(tokens, evidence, subtests):
 #: Of a port alone, or of a port and its reference.
 EVIDENCE = ("weights", "outputs", "added", "added weights", "weights added")
 #: What others of `EVERY_SIZE` hardly differ from.
-SOUND_SOME = [
-    ("small", 1, "added weights"),
-    ("small", 5, "outputs"),
-    ("small", 24, "added"),
-]
+SOUND_SOME = [("small", 5, "outputs"), ("small", 24, "added")]
 
 
 @pytest.mark.slow
@@ -181,8 +181,9 @@ SOUND_SOME = [
 )
 def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
     """Of weights and of outputs, with masks passed or not; tried at three sizes."""
-    for thread in SOUND.values():
-        for pair in sound_pairs(Size(*SIZES[size], tokens), evidence, thread):
+    for at, thread in enumerate(SOUND.values()):
+        ways = WAYS if EVERY_SIZE else WAYS[at % 3 :: 3]
+        for pair in sound_pairs(Size(*SIZES[size], tokens), evidence, thread, ways):
             with subtests.test(thread.said[0]):
                 assert compare(*pair).first is None, str(compare(*pair))
 
