@@ -403,8 +403,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
         return Estimate(math.nan, math.nan, n, bounds=bounds)
     smallest, other = over.smallest_interval, under.smallest_interval
     smallest = smallest and other and divide(smallest, other)
-    estimate = Estimate(value, math.nan, n, smallest_interval=smallest)
-    return estimate.with_bounds(bounds)
+    return Estimate(value, math.nan, n, smallest_interval=smallest).with_bounds(bounds)
 
 
 def _reciprocal(value: float) -> float:
@@ -552,8 +551,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
 
     bins = [one.smallest_interval for one in estimates if one.smallest_interval]
     smallest = combine(bins) if len(bins) == len(estimates) else None
-    estimate = Estimate(value, math.nan, n, smallest_interval=smallest)
-    return estimate.with_bounds(bounds)
+    return Estimate(value, math.nan, n, smallest_interval=smallest).with_bounds(bounds)
 
 
 def _log(value: float) -> float:

@@ -58,6 +58,10 @@ def round_end(value: float, digits: int, *, up: bool) -> float:
 #: Smallest ratio of the ends of an interval at which its error is shown as a factor: it
 #: is too asymmetric for an error that is added and subtracted.
 WIDE = 2.0
+#: Quantile of the normal distribution at 0.975, and the coefficients of 1/degrees, its
+#: square and so on that Student's t has beside it.
+NORMAL_QUANTILE = 1.959963984540054
+T_TERMS = 2.372271230, 2.822498616, 2.555849680, 1.589534053
 
 
 def factor_of(low: float, high: float) -> float | None:
@@ -69,8 +73,7 @@ def factor_of(low: float, high: float) -> float | None:
     """
     if not 0.0 < low < high < math.inf or high < WIDE * low:
         return None
-    normal_quantile = 1.959963984540054  # at 0.975
-    return math.exp(math.log(high / low) / (2.0 * normal_quantile))
+    return math.exp(math.log(high / low) / (2.0 * NORMAL_QUANTILE))
 
 
 class EstimateMoments(NamedTuple):
@@ -96,8 +99,20 @@ def t_quantile(error_rate: float, n_replicates: float) -> float:
     """Return the value that Student's t exceeds with probability ``error_rate``.
 
     The distribution has n_replicates - 1 degrees of freedom.
+
+    Notes
+    -----
+    At the rate `POINTWISE` it is the series in 1/degrees whose relative error is at
+    most 4e-10 from 63 degrees of freedom on, since importing SciPy takes longer than
+    most measurements.
+
+    References
+    ----------
+    Abramowitz and Stegun (1964), Handbook of mathematical functions, 26.7.5.
     """
-    return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
+    if (degrees := n_replicates - 1) >= 63 and error_rate == POINTWISE:
+        return NORMAL_QUANTILE + sum(c / degrees**i for i, c in enumerate(T_TERMS, 1))
+    return -float(scipy.special.stdtrit(degrees, error_rate))
 
 
 def mean_moments(values: Array) -> EstimateMoments:

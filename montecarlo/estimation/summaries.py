@@ -275,8 +275,7 @@ class Summaries:
         rows = self.distribution(key.divisor, key.quantity)
         if level is not None:
             return quantile_estimate(rows, level)
-        high, low = (quantile_estimate(rows, QUANTILES[q]) for q in ("q90", "q10"))
-        return ratio(high, low)
+        return ratio(*(quantile_estimate(rows, QUANTILES[q]) for q in ("q90", "q10")))
 
     def _mean(self, key: RowKey) -> Estimate:
         """Return the estimate of a mean over attention rows.

@@ -22,6 +22,14 @@ VALUES = np.random.default_rng(41).lognormal(size=23)
 CLOSE = 1e-12
 
 
+@pytest.mark.parametrize("error_rate", [0.025, 1e-4])
+@pytest.mark.parametrize("n", [2, 63, 64, 128, 10_000])
+def test_students_quantile(n, error_rate):
+    """By SciPy, or from 63 degrees of freedom on by a series."""
+    exact = scipy.stats.t.isf(error_rate, n - 1)
+    assert t_quantile(error_rate, n) == pytest.approx(exact, rel=1e-9)
+
+
 def test_moments_of_a_mean():
     """Mean, standard error and skewness are SciPy's; a million go through at once."""
     many = np.stack([VALUES, -3.0 * VALUES, VALUES**2])
