@@ -99,9 +99,9 @@ def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
         ) from None
     kind = values.dtype
     if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
-        raise InputError(
-            f"{name} must hold floating-point numbers, got entries of type {kind.name}"
-        )
+        got = "a text; np.load reads a file" * (kind.kind == "U")
+        got = got or f"entries of type {kind.name}"
+        raise InputError(f"{name} must hold floating-point numbers, got {got}")
     return values
 
 

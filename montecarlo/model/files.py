@@ -108,10 +108,11 @@ def _errors_in_one_line(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and is_file_limit(error):
             raise  # the file is not the reason
-        reason = str(error).partition("\n")[0] or "one that is cut off"
+        text = str(error)  # torch names an object's type in a later line
+        reason = text.partition("GLOBAL ")[2].split(" ")[0] or text.partition("\n")[0]
         raise InputError(
-            f"{path.name} must hold arrays of numbers, which are read without "
-            f"unpickling objects, got {reason}"
+            f"{path.name} must hold arrays of numbers by name, as np.savez writes, or "
+            f"torch.save of a dict, and no other objects, got {reason or 'a part'}"
         ) from None
 
 

@@ -277,8 +277,7 @@ def _entry_moments(centres: Sequence[Array], groups: Grouped) -> Grouped:
         count = groups[f"count_{side}"][:, np.newaxis]
         mean = groups[f"first_{side}"] / count
         outer = mean[:, :, np.newaxis] * mean[:, np.newaxis, :]
-        second = groups[f"second_{side}"] / count[:, :, np.newaxis]
-        covariances.append(second - outer)
+        covariances.append(groups[f"second_{side}"] / count[:, :, np.newaxis] - outer)
         means.append(mean + centre)
     (mean_q, mean_k), (cov_q, cov_k) = means, covariances
     var_q, var_k = (np.einsum("gii->g", c) / d_k for c in covariances)

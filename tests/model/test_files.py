@@ -85,7 +85,7 @@ class Trap:
         return pytest.fail, ("unpickled",)
 
 
-NO_NUMBERS = "must hold arrays of numbers, .*, got"
+NO_NUMBERS = "must hold arrays of numbers by name, .*, got"
 
 
 def bad_files(folder):
@@ -119,7 +119,8 @@ def test_tensors_of_torch_are_read(tmp_path):
     assert table([path]).equals(observe(*rounded))
     for wrong, message in (
         ([q, k], "must hold arrays by their names"),
-        ({"q": Trap(), "k": k}, "read without unpickling objects, got"),
+        ({"q": Trap(), "k": k}, "and no other objects, got"),
+        (torch.nn.Linear(2, 2), "got torch.nn.modules.linear.Linear"),
         ({"q": 1, "k": k}, "q of qk.pt must hold floating-point numbers"),
     ):
         torch.save(wrong, path)
