@@ -52,8 +52,7 @@ def needs_range(_: Catalogue) -> list[bool]:
     The scores of a row are shifted out of that range.  The list has one element, False
     since softmax does not depend on a shift.  The catalogue is not used.
     """
-    change = softmax(SCORES + SHIFT) - softmax(SCORES)
-    return [bool(np.abs(change).max() >= ROUNDING)]
+    return [bool(np.abs(softmax(SCORES + SHIFT) - softmax(SCORES)).max() >= ROUNDING)]
 
 
 def is_introduced(catalogue: Catalogue) -> list[bool]:

@@ -288,8 +288,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
         "exact": None if exact is None else finite_or_none(exact),
     }
     if limit is not None:
-        agrees = limit.tends_to == check.to
-        outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
+        outcome = Outcome.SUPPORTED if limit.tends_to == check.to else Outcome.REFUTED
         return Case(**fields, limit=limit, outcome=outcome)
     interval, needed = estimate.interval(rate), None
     outcome = decide(interval, region)

@@ -168,6 +168,7 @@ def run_study(
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {c: {} for c in most}
     tables: dict[DesignPoint, PointTable] = {}
+    evidences: dict[frozenset[DesignPoint], Evidence] = {}
 
     def exact(point: DesignPoint, key: RowKey) -> float | None:
         """Return the exact value of a row of a point; None if theory has none.
@@ -193,7 +194,8 @@ def run_study(
         )
         for task, future in work(table_of, tasks):
             tables[task[0]] = future.result()
-        return Evidence(points, divisors, exact, tables.__getitem__)
+        new = Evidence(points, divisors, exact, tables.__getitem__)
+        return evidences.setdefault(frozenset(points), new)  # which knows its cases
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
         """Return the points that need more replicates to decide a check of the study.
