@@ -19,7 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     ``argv`` is the name of the command and its arguments; default: ``sys.argv[1:]``.
     Without a name the commands are listed on standard error, and the status is
-    `INPUT_ERROR`.  Errors are printed, not raised.
+    `INPUT_ERROR`.  Errors are printed, not raised.  Only ``COMMAND --help`` raises, as
+    argparse does: SystemExit with the status 0.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:

@@ -68,8 +68,9 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     Raises
     ------
     InputError
-        If the table lacks the name.  The message lists the known names, or the three
-        most similar ones and how to list all, and suggests a similar name.
+        If the table lacks the name, or the name is no string.  The message lists the
+        known names, or the three most similar ones and how to list all, and suggests a
+        similar name.
     """
     require_text(kind, name)
     if name in table:
@@ -199,9 +200,10 @@ def require_number(
 ) -> float:
     """Return ``value`` as a float if it is a real number from ``least`` to ``most``.
 
-    Infinity is accepted within these limits, and NaN is not.  ``ends`` says whether the
-    limits themselves are allowed.  Otherwise an `InputError` is raised, which calls the
-    value ``name``.
+    ``ends`` says whether the limits themselves are allowed.  So an infinite value is
+    accepted only if a limit is infinite, as both are by default, and ``ends`` is True.
+    NaN and bools are never accepted.  Otherwise an `InputError` is raised, which calls
+    the value ``name``.
     """
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real):

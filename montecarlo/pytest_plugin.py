@@ -68,6 +68,8 @@ def attention_scale(
     the block is recorded.  Other sources of `assert_attention_scale`, such as arrays or
     a file, are checked at once.  The options are those of `assert_attention_scale`,
     such as ``expect``, ``rtol`` and ``axes``.
+
+    A test also fails if it asks for a recording without a with statement.
     """
     recordings = []
 

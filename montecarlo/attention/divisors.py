@@ -95,7 +95,9 @@ def _evaluate(node: ast.expr) -> Product:
     Raises
     ------
     ValueError
-        If it is not a product of powers.
+        If it is not a product of powers, or if a number in it is not above 0.
+    ArithmeticError
+        If a factor overflows, or is divided by a number that underflows to 0.
     """
     if (base := _BASES.get(ast.unparse(node))) is not None:
         return base
@@ -120,7 +122,7 @@ def _exponent(node: ast.expr) -> float:
     Raises
     ------
     ValueError
-        If it depends on d_k or n.
+        If it depends on d_k or n, is 0 or is no number.
     """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_exponent(node.operand)
@@ -213,14 +215,16 @@ def name_divisor(text: str) -> str:
     Parameters
     ----------
     text : str
-        One or two names or formulas as for `parse_divisor`.  A ``/`` outside of all
-        parentheses separates a pair, except between a formula of `DIVISORS` and a
-        number: ``d_k/8`` is one divisor.
+        A name or formula as for `parse_divisor`, or two of them with a ``/`` between.
+        A ``/`` outside of all parentheses separates two divisors if one of them is a
+        key of `DIVISORS` or begins with a parenthesis.  A formula of `DIVISORS` over a
+        number is a single divisor: ``d_k/8``.
 
     Raises
     ------
     InputError
-        If it is neither, or if it could be a fraction as well as a pair.
+        If it is neither, if the two divisors are equal, or if it could be a fraction as
+        well as a pair: ``n/8``.
 
     Examples
     --------
@@ -250,7 +254,7 @@ def parse_divisor(text: str) -> Divisor:
     Parameters
     ----------
     text : str
-        A key of `DIVISORS`, a number, or a product of powers: ``d_k^0.6``,
+        A key of `DIVISORS`, a number above 0, or a product of powers: ``d_k^0.6``,
         ``2*sqrt(d_k)``, ``sqrt(d_k*ln(n))``, ``d_k^(1/3)``.
 
     Returns
@@ -261,7 +265,8 @@ def parse_divisor(text: str) -> Divisor:
     Raises
     ------
     InputError
-        If the text is neither, or if exponents or factor are out of range.
+        If the text is none of these or longer than `MOST_CHARACTERS`, or if exponents
+        or factor are out of range.
     """
     formula = text.strip()
     return DIVISORS[formula] if formula in DIVISORS else _parse_formula(formula)

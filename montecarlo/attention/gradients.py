@@ -28,7 +28,7 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def jacobian_trace(sums: RowSums) -> Array:
-    """Return tr J = 1 - Σ p² for each row, from 0 to 1 - 1/n.
+    """Return tr J = 1 - Σ p² for each row, from 0 to 1 - 1/n; shape (..., n_queries).
 
     Notes
     -----
@@ -42,6 +42,8 @@ def jacobian_trace(sums: RowSums) -> Array:
 def jacobian_frobenius_squared(sums: RowSums) -> Array:
     """Return ‖J‖_F² = Σ p² - 2 Σ p³ + (Σ p²)² for each row, from 0 to 1/4.
 
+    The shape is (..., n_queries).
+
     Notes
     -----
     Computed as (p₁(1 - p₁))² + (a₂ - 2 a₃) + 2 p₁² a₂ + a₂², with the largest weight p₁
@@ -54,7 +56,7 @@ def jacobian_frobenius_squared(sums: RowSums) -> Array:
 
 
 def jacobian_frobenius(sums: RowSums) -> Array:
-    """Return the Frobenius norm of J for each row, from 0 to 1/2."""
+    """Return the Frobenius norm of J for each row, 0 to 1/2; shape (..., n_queries)."""
     return np.sqrt(jacobian_frobenius_squared(sums))
 
 
@@ -64,9 +66,8 @@ def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
     Parameters
     ----------
     rows : SoftmaxRows
-        With queries i = 0, 1, ...
     n_rows : int, optional
-        Only the rows i < n_rows are evaluated; by default all.
+        Number of first rows that are evaluated; by default all.
 
     Returns
     -------
@@ -143,8 +144,8 @@ def differences_to_largest(
     gaps : Gaps
         Differences of the scores, which have the key of the largest score of each row.
     n_rows : int, optional
-        Number of first rows that are returned; by default all.  Only if v is one for
-        each replicate.
+        Number of first rows that are returned; by default all.  If it is given, v must
+        be the same for all rows: shape (..., 1, n_keys).
 
     Returns
     -------

@@ -54,9 +54,9 @@ class LogGrid:
     def open_bins(self) -> tuple[int, ...]:
         """Indices of the bins that also count values outside of the grid: one or two.
 
-        They are the first bin after that of zero, and the last bin unless there is a
-        top.  On a signed grid they are the first and the last, since scores are never
-        so small that the bins next to zero contain values outside.
+        They are bin 1, the first after that of zero, and the last bin.  With a finite
+        top, only bin 1.  On a signed grid, the first and the last bin: the bins next to
+        zero are left out, since scores are never so small.
         """
         first = 0 if self.signed else 1
         return (first,) if math.isfinite(self.top) else (first, self.n_bins - 1)
@@ -92,8 +92,9 @@ class LogGrid:
     def bins(self, values: Array) -> Bins:
         """Return the bin index of each value: integers from 0 to ``n_bins - 1``.
 
-        The result has the shape of ``values``.  A value on an edge is counted in the
-        bin that is nearer to 0.
+        The result has the shape of ``values``, an array.  A value on an edge is counted
+        in the bin that is nearer to 0.  Values outside of the grid are counted in the
+        `open_bins`.  NaN is not allowed, nor negative values on an unsigned grid.
         """
         sizes = np.abs(values) if self.signed else values
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -111,7 +112,11 @@ class LogGrid:
         return bins
 
     def edges(self) -> Array:
-        """Return the upper edge of each bin, shape (n_bins,); 0 for the bin of zero."""
+        """Return the upper edge of each bin, ascending, shape (n_bins,).
+
+        It is 0 for the bin of zero.  The last edge is finite, even if the last bin is
+        one of the `open_bins` and so counts all larger values, too.
+        """
         places = np.arange(1.0, self._end_bins[-1] + 1.0)
         ends = 10.0 ** np.interp(places, self._end_bins, self.ends)
         edges: Array = np.concatenate([np.zeros(1), ends])

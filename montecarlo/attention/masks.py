@@ -40,13 +40,14 @@ class Mask:
 
     @property
     def is_causal(self) -> bool:
-        """Whether later keys are hidden from a query."""
+        """Whether query i sees no key j > i: true of ``causal`` and of windows."""
         return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:
         """Return the largest number of keys that a query sees: that of the last query.
 
-        ``n_keys`` is the number of all keys.
+        It is the width of a window, otherwise ``n_keys``, the number of all keys.  The
+        width must not exceed ``n_keys``, which is not checked here.
         """
         return self.width or n_keys
 
@@ -60,7 +61,8 @@ def parse_mask(name: str) -> Mask:
     Parameters
     ----------
     name : str
-        ``none``, ``full``, ``causal`` or ``window(w)`` with a width w of at least 1.
+        ``none``, ``full``, ``causal`` or ``window(w)`` with a width w from 1 to
+        9,999,999.  Spaces are ignored.
 
     Raises
     ------
@@ -87,7 +89,8 @@ class QueryBlock(NamedTuple):
         Their positions.
     hidden : tuple of (slice, ndarray of bool)
         Ranges of columns of the scores of the block, each with an array that is True
-        where a score is hidden; shape (n_queries, n_columns).  Empty without a mask.
+        where a score is hidden; shape (n_queries, n_columns).  Empty unless the mask
+        is causal or a window.
     n_visible : ndarray of int, shape (n_queries,)
         Number of keys visible to each query.
     """
@@ -111,7 +114,7 @@ class QueryBlock(NamedTuple):
 
 
 def query_blocks(mask: Mask, shape: tuple[int, int], size: int) -> Iterator[QueryBlock]:
-    """Yield all queries in order, in blocks of at most ``size`` queries.
+    """Yield all queries in order, in blocks of ``size``; the last may be smaller.
 
     Parameters
     ----------

@@ -69,10 +69,10 @@ class NumberFormat:
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
         """Two integers for `round`: (bit pattern of 2**least_exponent, lift).
 
-        Bit patterns are those of float64.  For a power of 2, its bit pattern plus the
-        lift is the pattern of 1.5 * 2**(53 - p) times the power, where p is
-        ``self.bits``.  Let the power be that of a number.  Adding this product to the
-        number and subtracting it again rounds the number to the format.
+        Bit patterns are those of float64.  Let a number lie between 2**x and 2**(x+1).
+        The bit pattern of 2**x plus the lift is that of a = 1.5 * 2**(x + 53 - p), with
+        p = ``self.bits``.  Adding a to the number and subtracting it again rounds the
+        number to the format.
         """
         lift = (53 - self.bits << 52) + (1 << 51)
         return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)
@@ -80,8 +80,9 @@ class NumberFormat:
     def round(self, values: Array) -> Array:
         """Return values rounded to the nearest number of the format, as float64.
 
-        Values that round beyond the largest number become infinite, also in e4m3, which
-        has no infinity.  For float16 this is ten times as fast as NumPy's conversion.
+        Values that round to more than the largest number become infinite, also in e4m3,
+        which has no infinity.  NaN stays.  For float64, ``values`` itself is returned.
+        For float16 this is ten times as fast as NumPy's conversion.
         """
         if self.native is np.float64:
             return values
@@ -134,7 +135,7 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
     number_format : NumberFormat
     softmax : {"naive", "naive_wide", "shifted", "shifted_wide"}
         Algorithm of softmax: ``shifted`` subtracts the largest score, ``wide`` adds up
-        in float64.
+        in float64.  Formats that are ``storage_only`` always add up in float64.
 
     Returns
     -------
@@ -175,13 +176,16 @@ def exponentials_in(
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
     """Return softmax weights, exponentials / their sum, rounded to a number format.
 
+    If the format is for storage only, just the exponentials in the numerator are
+    rounded, neither their sum nor the weights.
+
     Parameters
     ----------
     e : ndarray, shape (..., n_keys)
         From `exponentials_in`.
     number_format : NumberFormat
     wide : bool
-        Whether the sum is computed in float64.
+        Whether the sum is computed in float64, as it always is for storage only.
 
     Returns
     -------
@@ -199,7 +203,8 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
 def _sum_in(values: Array, number_format: NumberFormat) -> Array:
     """Return the sums along the last axis, every partial sum rounded to a format.
 
-    ``values`` has the shape (..., n_keys), the result (...).
+    ``values`` has the shape (..., n_keys), the result (...).  All values must be
+    numbers of the format, and not negative.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if number_format.native is not None:
@@ -221,7 +226,7 @@ def _sum_in(values: Array, number_format: NumberFormat) -> Array:
 def n_compared_rows(n_queries: int, n_keys: int) -> int:
     """Return the number of rows of a replicate that are also computed in formats.
 
-    At least 1 and at most `FORMAT_ROWS`; fewer where rows are long.
+    At least 1, and at most `FORMAT_ROWS`, ``n_queries`` and `FORMAT_SCORES` // n_keys.
     """
     return max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys, n_queries))
 
@@ -230,8 +235,9 @@ def format_ways(n_keys: int) -> list[tuple[NumberFormat, str]]:
     """Return the pairs (number format, softmax algorithm) that are computed for n keys.
 
     Such as (float16, ``naive``).  They are all pairs of `NUMBER_FORMATS` and
-    `SOFTMAXES`.  For more than `MOST_STEPS` keys, those whose sums are emulated term by
-    term are left out.
+    `SOFTMAXES`; formats of eight bits are not among them.  For more than `MOST_STEPS`
+    keys, bfloat16 is left out where its sums are emulated term by term: ``naive`` and
+    ``shifted``.
     """
     return [
         (number_format, softmax)

@@ -180,11 +180,11 @@ class Quantity:
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return the divisor under which tables list this quantity, for ``name``.
+        """Return the name of the divisor under which tables list this quantity.
 
-        ``name`` is a divisor or a ratio of two, such as ``none/sqrt``.  Mostly it is
-        returned as it is.  For a single divisor the result is ``none`` if the divisor
-        does not change the value, or if the quantity is conditional.
+        It is ``name``, the divisor that is asked for, with two exceptions: it is
+        ``none`` if no divisor changes the value, or if the quantity is conditional.
+        They do not apply to a ratio of two divisors, such as ``none/sqrt``.
         """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
@@ -502,8 +502,10 @@ def jacobian_spectral(block: RowBlock) -> Array:
 def gradient_query(block: RowBlock) -> Array:
     """Norm of the query gradient.
 
-    The gradient is that of v·p with respect to the query of each row, for its weights p
-    and a given v.  Shape (n_replicates, n_rows).
+    The gradient is that of v·p with respect to the query of each row.  p are the
+    weights of the row, and v is `ScoreBlock.weight_gradient`, a random number for each
+    key.  Shape (n_replicates, n_rows); without a mask only for the first `n_query_rows`
+    rows.
     """
     return block.gradient_query
 
@@ -517,7 +519,7 @@ def gradient_query(block: RowBlock) -> Array:
 def gradient_query_undivided(block: RowBlock) -> Array:
     """Norm of the query gradient, times the divisor.
 
-    Shape (n_replicates, n_rows).
+    Shape (n_replicates, n_rows), for the rows of `gradient_query`.
     """
     return block.gradient_query * block.divisor
 
@@ -530,7 +532,7 @@ def gradient_query_undivided(block: RowBlock) -> Array:
 def gradient_query_squared(block: RowBlock) -> Array:
     """Squared norm of the query gradient.
 
-    Shape (n_replicates, n_rows).
+    Shape (n_replicates, n_rows), for the rows of `gradient_query`.
     """
     return block.gradient_query**2
 
@@ -570,7 +572,8 @@ def gradient_value(block: RowBlock) -> Array:
 def element_gradient(block: RowBlock) -> Array:
     """Derivative of a weight by its own score.
 
-    p(1 - p) for each weight p of a few rows, shape (n_replicates, n_rows * n_keys).
+    p(1 - p) for each weight p of the first `n_costly_rows` rows: shape (n_replicates,
+    n_rows * n_keys).
     """
     return block.element_gradient
 
@@ -667,7 +670,8 @@ def format_overflow(weights: Array, exact: Array) -> Array:
 def format_distinct_share(weights: Array, exact: Array) -> Array:
     """Number of different weights of a row as a part of its keys.
 
-    From 1/n to 1; shape (...), for weights of shape (..., n_keys).
+    From 1/n to 1; shape (...), for weights of shape (..., n_keys).  Weights that are
+    not finite count as 0.  ``exact`` is not used.
     """
     return number_formats.distinct_share(weights)
 
@@ -681,7 +685,8 @@ def format_distinct_share(weights: Array, exact: Array) -> Array:
 def format_error(weights: Array, exact: Array) -> Array:
     """Return half the sum of the absolute errors of the weights, 1 on overflow.
 
-    Shape (...), for weights and exact weights of shape (..., n_keys).
+    Shape (...), for weights and exact weights of shape (..., n_keys).  It may exceed 1:
+    see `number_formats.weight_error`.
     """
     return number_formats.weight_error(weights, exact)
 
@@ -695,6 +700,9 @@ FORMAT_QUANTITIES = {one.name: one for one in _TABLE if one.of == "formats"}
 
 def quantile_level(summary: str) -> float | None:
     """Return the level in (0, 1) of a named quantile; None for other summaries.
+
+    Each quantile has a single name.  Other spellings give None, too: ``q50`` for
+    ``median``, ``q05`` or ``q5.0`` for ``q5``.
 
     Examples
     --------
@@ -724,7 +732,8 @@ def range_of(
     name : str
         A key of `QUANTITIES`.
     n_keys : int or None
-        Number of keys of a row; None for pairs.
+        Number of keys of a row.  None for quantities of pairs of a query and a key,
+        whose range does not depend on it.
     number_format, way : str
         Keys of `ALL_FORMATS` and `SOFTMAXES`.  Only the range of ``format_error``
         depends on them.
@@ -742,5 +751,8 @@ def clip(value: float, within: Range) -> float:
 
 
 def is_share(name: str) -> bool:
-    """Return whether a quantity is a share from 0 to 1; False for unknown names."""
+    """Return whether the range of a quantity is 0 to 1, whatever the number of keys.
+
+    False for unknown names.
+    """
     return name in QUANTITIES and QUANTITIES[name].within == SHARE

@@ -47,10 +47,10 @@ def n_costly_rows(most: int, n_keys: int) -> int:
 
 
 def n_query_rows(n_keys: int) -> int:
-    """Return for at most how many rows of a replicate the query gradient is computed.
+    """Return the largest number of rows of a replicate for the query gradient.
 
-    Without a mask: `QUERY_SCORES` // n_keys, but 1 to `QUERY_ROWS`.  Under a mask it is
-    computed for all rows.
+    It is `QUERY_SCORES` // n_keys, clipped to the range from 1 to `QUERY_ROWS`.  This
+    limit applies without a mask.  Under a mask the gradient is computed for all rows.
     """
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
@@ -103,7 +103,7 @@ class ScoreBlock:
     def gaps(self) -> Gaps:
         """Differences of raw scores from the second largest and the largest of the row.
 
-        To compute them, hidden entries of ``scores`` are overwritten.
+        To compute them, hidden entries of ``scores`` are overwritten in place.
         """
         return measure_gaps(self.scores, self.block)
 
@@ -116,7 +116,8 @@ class ScoreBlock:
     def element_gaps(self) -> Gaps:
         """Differences of raw scores as `gaps`, for the first few rows, in float64.
 
-        They are for at most `ELEMENT_ROWS` rows, and without a mask.
+        There are at most `ELEMENT_ROWS` rows.  Hidden scores count like all others, so
+        that it is right only without a mask.
         """
         n_rows = n_costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
@@ -150,7 +151,8 @@ class ScoreBlock:
     def grad_weights(self) -> Floats:
         """Gradient of the loss with respect to the weights, from ``grad_output``.
 
-        Shape (n_replicates, n_queries, n_keys).
+        Shape (n_replicates, n_queries, n_keys).  Only if key and value gradients are
+        requested: otherwise ``grad_output`` and ``values`` are empty.
         """
         return self.grad_output @ self.values.transpose(0, 2, 1)
 

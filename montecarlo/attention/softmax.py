@@ -77,8 +77,8 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
     Returns
     -------
     Gaps
-        Of the visible scores.  For a row with one visible score, the variance is 0 and
-        the second largest score is `FAR`.
+        Of the visible scores.  For a row with one visible score, ``variance`` is 0 and
+        ``second`` is `FAR`.
     """
     n_visible: int | NDArray[np.intp] = scores.shape[-1]
     if block is not None:
@@ -196,7 +196,7 @@ class SoftmaxRows:
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
     """Return the softmax of rows of scores after division by ``divisor``.
 
-    ``gaps`` are the raw scores, from `measure_gaps`.
+    ``gaps`` are the differences of the raw scores, from `measure_gaps`.
     """
     e = gaps.rest / divisor
     # float64 reaches so far that its subnormal numbers are rare
@@ -235,6 +235,8 @@ def log_partition(sums: RowSums) -> Array:
 
 def entropy(sums: RowSums) -> Array:
     """Return the Shannon entropy of each row in nats, from 0 to ln n.
+
+    Shape (..., n_queries).
 
     Notes
     -----

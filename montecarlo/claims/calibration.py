@@ -66,21 +66,23 @@ def interval_kind(check: Check) -> str:
 
 
 def nominal_rate(target: float, kind: str) -> float:
-    """Return the rate of misses to state, so that the true rate is at most ``target``.
+    """Return the rate at which to compute intervals, so that they miss at ``target``.
 
-    Intervals from few replicates miss more often than they state.
+    Intervals from few replicates miss more often than they state.  So they must state a
+    smaller rate than is allowed.
 
     Parameters
     ----------
     target : float
         Largest one-sided rate of misses, between 0 and 1.
     kind : str
-        Kind of interval: one of the record, or `EXACT`.
+        Kind of interval: a key of ``growth`` in the record, or `EXACT`.
 
     Returns
     -------
     float
-        One-sided error rate, at most ``target``.
+        One-sided error rate: below ``target``, or equal to it for `EXACT` and for kinds
+        whose ``growth`` is 0.
 
     Notes
     -----
@@ -97,9 +99,9 @@ def nominal_rate(target: float, kind: str) -> float:
 def calibrate(share: float) -> Calibration:
     """Return the summary of calibration that claims.json stores.
 
-    ``share`` is the part of the error rate that one end of an interval has.  For each
-    kind of interval, ``divided_by`` is ``share`` / the rate that such intervals state,
-    rounded to three digits.
+    ``share`` is the error rate of one end of an interval.  ``divided_by`` maps each
+    kind of interval, such as ``mean``, to ``share`` / `nominal_rate`, a number of at
+    least 1, rounded to three significant digits.
     """
     record = read_calibration()
     factors = {

@@ -131,8 +131,8 @@ def _require_name(field: str, name: str, known: Iterable[str]) -> None:
 def _require_default(check: Check, why: str, *fields: str) -> None:
     """Raise `InputError` for fields of a check that are given but have no effect.
 
-    ``fields`` are paths such as ``domain.mask``.  ``why`` completes the message "must
-    be left out for ...".
+    ``fields`` are paths such as ``domain.mask``.  A field with its default value counts
+    as not given.  ``why`` completes the message "must be left out for ...".
     """
     for field in fields:
         given, default = map(attrgetter(field), (check, _DEFAULT))
@@ -141,7 +141,11 @@ def _require_default(check: Check, why: str, *fields: str) -> None:
 
 
 def require_check(check: Check) -> None:
-    """Raise `InputError` for a check that no sample, record or theory can decide."""
+    """Raise `InputError` for a check that no sample, record or theory can decide.
+
+    Its names must be known, and its domain and its numbers must fit quantity and
+    relation.  The message names the field.
+    """
     quantity = check.quantity
     _require_name("quantity", quantity, {**QUANTITIES, **RECORDED})
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
@@ -158,8 +162,10 @@ def require_check(check: Check) -> None:
 def _require_recorded(check: Check) -> None:
     """Raise `InputError` for a check of a recorded quantity whose fields do not fit it.
 
-    Recorded quantities are not sampled, see `RECORDED`.  Each has divisors, summaries,
-    initialisations and parts of its own.
+    Divisor, summary, initialisations and parts must be those of the entry in
+    `RECORDED`.  Other conditions, distributions, number format and softmax must be left
+    out.  The relation must compare with a number, not with an exact value, a slope or a
+    limit.
     """
     quantity, domain = RECORDED[check.quantity], check.domain
     _require_name("divisor", check.divisor, quantity.divisors)
@@ -180,9 +186,10 @@ def _require_recorded(check: Check) -> None:
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
     """Raise `InputError` for sizes of a check's domain or bounds that do not fit.
 
-    Ranges must be ascending, and for a slope the range of d_k must have different ends.
-    Bounds may depend only on sizes that a case has: not on d_k for a slope, and not on
-    the number of keys for a quantity with ``no_rows``.
+    The ends of a range must ascend and may be equal.  For a slope or a limit over d_k,
+    those of d_k must differ.  Expected values and bounds may depend only on sizes that
+    a case has: not on d_k for a slope or a limit, and not on the number of keys for a
+    quantity with ``no_rows``.
     """
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
@@ -200,7 +207,9 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
 def _require_bounds(check: Check) -> None:
     """Raise `InputError` unless a check has exactly the numbers its relation needs.
 
-    A lower bound must not exceed the upper one.
+    For ``slope_between`` one of its two bounds is enough.  A lower bound must not
+    exceed the upper one, if both are plain numbers.  ``tends_to`` must also pass
+    `_require_limit`.
     """
     low, high = check.low, check.high
     if isinstance(low, float) and isinstance(high, float):
@@ -219,7 +228,9 @@ def _require_bounds(check: Check) -> None:
 def _require_limit(check: Check) -> None:
     """Raise `InputError` unless theory knows the limit that a check is about.
 
-    It knows limits for undivided scores of Gaussian entries.
+    It knows limits for undivided scores of Gaussian entries.  So the divisor must be
+    ``none``, the domain must name the distributions ``("gaussian",)``, and its other
+    conditions must be left out.
     """
     domain = check.domain
     sizes_alone = Domain(domain.d_k, domain.n_keys, ("gaussian",))
@@ -237,7 +248,8 @@ def _require_row(check: Check) -> None:
     """Raise `InputError` unless a check has an estimate at its domain's first point.
 
     The estimate is that of a quantity with a summary, a divisor and a number format.
-    The first point has the first of each list and the lower end of each range.
+    The first point has the first of each list and the lower end of each range.  If the
+    domain names no distributions, its entries are Gaussian.
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
@@ -254,10 +266,10 @@ def _require_row(check: Check) -> None:
 
 
 def summaries_of(quantity: str) -> tuple[str, ...]:
-    """Return the names of the summaries that a quantity may have.
+    """Return the names of the summaries that a quantity may have, for messages.
 
-    Such as ``("mean", "median", "q99 or any other percentage")``; ``quantity`` is a
-    name in `QUANTITIES` or `RECORDED`.
+    Such as ``("mean", "median", "q99 or any other percentage")``: the last one stands
+    for all quantiles.  ``quantity`` is a name in `QUANTITIES` or `RECORDED`.
     """
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
@@ -265,9 +277,10 @@ def summaries_of(quantity: str) -> tuple[str, ...]:
 
 
 def require_words(words: Words) -> None:
-    """Raise `InputError` for a text of a catalogue that is empty or unprintable.
+    """Raise `InputError` for a text of a catalogue that has a control character.
 
-    If the text has a version for each language, all are validated.
+    If the text has a version for each language, all are validated, and there must be at
+    least one.  Lengths are not checked: that is done when the file is parsed.
     """
     texts = [words] if isinstance(words, str) else list(words.values())
     if not texts:
@@ -282,7 +295,8 @@ def require_sentence(
 ) -> None:
     """Raise `InputError` for a sentence with invalid interpretations or checks.
 
-    ``interpretations`` are all interpretations of the claim that it is about, by id.
+    Its interpretations must be among ``interpretations``, those of the claim that it is
+    about, by id.  Each number in it must refer to a check that exists.
     """
     values = sentence.value.items()
     sources = [value.interpretation for _, value in values if value.interpretation]
@@ -337,7 +351,10 @@ def _require_unique(name: str, values: Sequence[str]) -> None:
 
 
 def require_catalogue(catalogue: Catalogue) -> None:
-    """Raise `InputError` for a catalogue with parts that are invalid or do not fit."""
+    """Raise `InputError` for a catalogue with invalid texts, claims or checks.
+
+    A catalogue without claims is invalid, too.
+    """
     for words, place in catalogue.words():
         with at_place(place):
             require_words(words)
@@ -366,7 +383,7 @@ def read_catalogue() -> Catalogue:
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
-    """Return (a user's catalogue of claims, validated; content of its file).
+    """Return (validated catalogue of a user's claims, content of its file in bytes).
 
     Raises
     ------
@@ -390,8 +407,9 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     name : str
         Name of the file, for messages.
     own : bool
-        Whether it is a user's.  Its ``language`` is that of plain texts, by default
-        English.
+        Whether it is a user's.  Such a file has no tables but `OWN_TABLES`, and may
+        have a ``language``, that of plain texts, by default English.  Without ``own``
+        it may have all of `TABLES`, and a table ``check`` of named checks.
 
     Raises
     ------
@@ -420,12 +438,14 @@ def _entries(
     """Yield the entries of one table of the file, converted to the type in `TABLES`.
 
     ``data`` is the parsed file, and ``table`` the name of the table, such as ``claim``.
-    ``by_name`` maps names to checks, to which entries may refer.
+    A table that is missing has no entries.  ``by_name`` maps names to checks, to which
+    entries may refer.
 
     Raises
     ------
     InputError
-        The message names the entry and the field.
+        If the table is no list, an entry is invalid, or two have the same id.  The
+        message names the entry and the field.
     """
     entries, (key, kind) = data.get(table, []), TABLES[table]
     if not isinstance(entries, list):
@@ -450,10 +470,19 @@ def _resolve(
 ) -> Any:  # noqa: ANN401
     """Return the value of a field, in which names are replaced by what they stand for.
 
-    The name of a check becomes the check in ``by_name``, and the name of a threshold
-    its number.  Other names get their canonical spelling.  This is also done in nested
-    tables and lists.  Which of these are replaced depends on ``field``, the name of the
-    field.  NumPy numbers become Python's.
+    ``field``, the name of the field, determines what is replaced:
+
+    - in ``check``, a name by the check in ``by_name``;
+    - in `_NUMBER_FIELDS`, the name of a threshold by its number;
+    - in `_CANONICAL`, a name by its canonical spelling.
+
+    In lists and nested tables each element is replaced in this way.  NumPy numbers
+    become Python's.  Other values stay.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or a value is no text, number, list or table.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -480,9 +509,11 @@ def _resolve(
 def validation_message(error: msgspec.ValidationError, kind: type[Struct]) -> str:
     """Return the message of a validation error of msgspec, with the path of the field.
 
-    Such as ``Expected `int`, got `str`, at
-    `check[0].domain```.  Allowed fields or values are added.  ``kind`` is the type of
-    the entry.
+    ``kind`` is the type of the entry.  Allowed fields or values are added, if the error
+    is about these.  Examples of messages::
+
+        Expected `bool`, got `int`, at `changed`
+        Invalid enum value 'x', at `topic`; there are variance, weights, ...
     """
     message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
     missing = r"^Object missing required field `(\w+)`"
@@ -492,8 +523,9 @@ def validation_message(error: msgspec.ValidationError, kind: type[Struct]) -> st
 def _choices(message: str, kind: type[Struct]) -> str:
     """Return the allowed fields or values, to append to an error message of msgspec.
 
-    Such as ``; there are id, topic, ...``.  An empty string if ``message``, that of
-    msgspec, is not about a field or value.  ``kind`` is the type of the entry.
+    ``message`` is that of msgspec, and ``kind`` the type of the entry.  The result is
+    such as ``; there are id, topic, ...`` for an unknown field or value, and a hint how
+    lists are written if a list is expected.  Otherwise it is an empty string.
     """
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__

@@ -37,9 +37,10 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for the sizes of a case.
+        """Return the number for the sizes of a case: times · d_k**a · n_keys**b.
 
-        A case is a design point, or a series of points over d_k.
+        A case is a design point, or a series of points over d_k.  A size that the
+        number does not depend on may be None.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     def along_d_k(self) -> bool:
         """Whether a case is a series of design points over d_k, not a single point.
 
-        This depends on the relation.
+        True for the relations ``slope_between`` and ``tends_to``.
         """
         return self.relation in ("slope_between", "tends_to")
 
@@ -153,12 +154,14 @@ def region_of(
     d_k, n_keys : int or None
         Sizes of the case; None if it has no such size.
     exact : float, optional
-        Exact value, for ``expected = "reference"``.
+        Exact value, for ``expected = "reference"``; otherwise not used.
 
     Returns
     -------
     (low, high) : tuple of float
-        Infinite where the check has no bound.
+        For ``equals``: expected value ± tolerance times its absolute value, or ±
+        tolerance if it is 0.  For other relations the bounds of the check; infinite
+        where there is none, as for ``tends_to``.
 
     Raises
     ------

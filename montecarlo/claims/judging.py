@@ -125,9 +125,11 @@ def _case_holds(case: Case) -> bool:
 
 
 def contradicts_theory(case: Case) -> bool:
-    """Return whether a case was supported or refuted against its exact value.
+    """Return whether the outcome of a case contradicts its exact value.
 
-    False without an exact value.
+    It does if the case is supported and the value lies outside of the equivalence
+    region, or if it is refuted and the value lies inside.  False without an exact
+    value.
     """
     if case.exact is None:
         return False
@@ -151,14 +153,15 @@ def _find_number(
 ) -> NumberOutcome | None:
     """Return the number that a sentence shows; None if no case has such a number.
 
-    With ``value.pick`` ``only``, also None if several numbers match.
+    With ``value.pick`` ``only``, also None if several cases have such a number.  If
+    ``value`` is a count, the result is never None; the count may be 0.
 
     Parameters
     ----------
     value : Value
         Describes where the number comes from.
     checks : sequence of CheckOutcome
-        The checks of the sentence.
+        The checks of the sentence.  Not used if ``value`` names an interpretation.
     interpretations : mapping
         Id -> interpretation of the claim.
     """
@@ -183,8 +186,8 @@ def _find_number(
 def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
     """Yield the numbers of one case that ``value`` describes.
 
-    Mostly one; none if the case lacks it; two for the d_k of a series: its ends,
-    ascending.
+    This is a single number, or none if the case lacks it.  The d_k of a series over d_k
+    are two numbers: its ends, ascending.
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
@@ -208,7 +211,8 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 def _case_matches(case: Case, value: Value) -> bool:
     """Return whether a case was judged and has the sizes and distribution of ``value``.
 
-    What ``value`` does not give may be anything.
+    What ``value`` does not give may be anything.  The distribution `OTHERS` matches all
+    but the Gaussian.
     """
     matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -224,8 +228,8 @@ def _case_matches(case: Case, value: Value) -> bool:
 def _count_cases(cases: Sequence[Case], counted: Counted) -> int:
     """Return the count over cases that ``counted`` names.
 
-    ``supported`` counts supported cases, ``all`` all of them, and ``distributions`` and
-    ``contexts`` different ones of these.
+    ``supported`` is the number of supported cases, and ``all`` that of all cases.
+    ``distributions`` and ``contexts`` are how many different ones the cases have.
     """
     if counted in ("distributions", "contexts"):
         return len({getattr(case, counted.removesuffix("s")) for case in cases})
@@ -257,7 +261,8 @@ class Judge:
     ) -> ClaimsRecord:
         """Return the outcomes of all claims, passages and self-checks of a catalogue.
 
-        ``known`` are the remaining fields of the result: error rates and z scores.
+        ``known`` are the remaining fields of the result, all of them, such as
+        ``error_rate``, ``calibration`` and ``z_scores``.
         """
         return ClaimsRecord(
             claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
@@ -277,7 +282,8 @@ class Judge:
         """Return the outcome of a self-check of the simulator, from samples alone.
 
         It is refuted if a check is refuted in any case.  Otherwise it is not applicable
-        if a check has no case, or if no case could be judged.
+        if a check has no case, or if no case could be judged.  Otherwise it is
+        undecided if any case is undecided, else supported.
         """
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
         outcomes = [case.outcome for check in checks for case in check.cases]
@@ -328,9 +334,9 @@ class Judge:
 
         A case is a design point, or a series of points over d_k.  It is supported if
         all checks are supported there.  The quantifier of the interpretation says how
-        cases are combined.  If a check has no case, the verdict is open, unless it is
-        that the meaning fails.  ``votes`` says whether the verdict counts for the
-        claim, as a text states this meaning.
+        cases are combined.  If a check has no case, the verdict is open; a verdict that
+        the meaning fails stays.  ``votes`` is stored in the result: whether the verdict
+        counts for the claim, as a text states this meaning.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)
@@ -374,8 +380,10 @@ def rule_on_claim(
 ) -> Ruling:
     """Return the verdict on a claim as one text states it, with its reason.
 
-    ``text`` is the key of the text.  With None, all interpretations that vote are
-    joined.
+    The verdicts on the interpretations that the text admits are joined.  ``text`` is
+    its key; with None all interpretations that vote are joined.  Claims of other kinds
+    than ``measured`` have no interpretations: `rule_on_fact` judges shapes and records,
+    and an assumption is ``assumed``.
     """
     if claim.kind in KINDS:
         return rule_on_fact(claim, catalogue)
@@ -396,7 +404,9 @@ def rule_on_cases(
 
         no case was judged                                       open
         a word has no measure, or the quantifier is ``usually``  vague
-        it depends on a premise that the sentence omits          partly
+        it holds for one value of the premise that the sentence
+        omits, and fails for another                             partly
+        verdicts otherwise differ by the value of that premise   open
         it holds, but is an equality in distribution             partly
         otherwise                                                as `join_cases` says
 

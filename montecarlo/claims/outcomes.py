@@ -74,7 +74,10 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def context(self) -> str:
         """Conditions of the case, without distribution and sizes, as text.
 
-        Such as ``float16 naive causal``; an empty string if there are none.
+        Such as ``float16 naive causal``; an empty string if there are none.  It has the
+        first of arithmetic, dependence and initialisation that the case has, then
+        normalisation and mask.  For a recorded quantity it is part and initialisation,
+        such as ``adam small-queries``.
         """
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
@@ -131,10 +134,10 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def better_simulated(self) -> float | None:
-        """The value ``simulated``; None if the estimate has a smaller or equal error.
+        """The value ``simulated``, if its error is smaller than that of the estimate.
 
-        It is returned also where the estimate has no standard error.  None if nothing
-        was simulated.
+        None if it is not smaller, or if nothing was simulated.  If the estimate has no
+        standard error, ``simulated`` counts as better.
         """
         if self.simulated is None or self.std_error is None:
             return self.simulated
@@ -169,8 +172,8 @@ class Case(CaseKey, frozen=True, kw_only=True):
     def is_wide(self) -> bool:
         """Whether pages show the interval in place of the standard error.
 
-        True for a share that may be 0 or 1, and for an interval whose ends differ by at
-        least a factor of 2.
+        True if the interval begins at 0, if it lies within [0, 1] and ends at 1, or if
+        its ends are positive and differ by at least a factor of 2.
         """
         low, high = self.interval
         is_end = low == 0.0 or (high == 1.0 and low >= 0.0)
@@ -322,9 +325,10 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     """Return the cases of several checks, each case once with a joint outcome.
 
-    A case is a design point, or a series of points over d_k.  It is supported if all
-    checks that have this case are supported.  The returned cases have no estimates.
-    They are sorted by distribution, context, number of keys and d_k.
+    A case is a design point, or a series of points over d_k.  `join_checks` joins the
+    outcomes of the checks that have the case; checks without it do not count.  The
+    returned cases have no estimates.  They are sorted by distribution, context, number
+    of keys and d_k.
     """
     joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
@@ -390,7 +394,10 @@ class InterpretationOutcome(
 
     @cached_property
     def thresholds(self) -> list[tuple[Case, Case]]:
-        """Pairs (case, next case) of neighbouring d_k with different outcomes."""
+        """The list of (case, next case) of neighbouring d_k with different outcomes.
+
+        Only supported and refuted cases count, see `find_thresholds`.
+        """
         return list(find_thresholds(self.cases))
 
 
@@ -556,7 +563,11 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield from passage.checks
 
     def failed_self_checks(self) -> list[str]:
-        """Return the ids of the refuted self-checks; ``z-scores`` is the last."""
+        """Return the ids of the refuted self-checks; an empty list if there are none.
+
+        If the comparison of estimates with exact values is refuted, ``z-scores`` is the
+        last.
+        """
         failed = [c.id for c in self.self_checks if c.outcome == Outcome.REFUTED]
         if self.z_scores.outcome == Outcome.REFUTED:
             failed.append("z-scores")
@@ -573,7 +584,8 @@ def read_claims(folder: Path) -> ClaimsRecord:
     Raises
     ------
     InputError
-        If it is not in the format of this version; the message is one line.
+        If it cannot be read, or is not in the format of this version; the message is
+        one line.
     """
     try:
         content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
@@ -591,7 +603,8 @@ def read_report_run(folder: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If a hash differs, or it is not from a report; the message is one line.
+        If a hash differs, the folder is not from a report, or it lacks measurements.csv
+        or claims.json; the message is one line.
     """
     run = read_run(folder)
     if "kind" in run:

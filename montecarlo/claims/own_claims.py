@@ -127,8 +127,10 @@ def describe_case(case: Case) -> tuple[str, str, str]:
 def _describe_estimate(case: Case) -> str:
     """Return the estimate of a case as text, with its error or interval.
 
-    Such as ``1.001 ± 0.003`` or ``in [0.1, 0.2]``; a hyphen if there is neither an
-    estimate nor a bound.
+    Such as ``1.001 ± 0.003``, ``0.02, in [0.01, 0.05]`` for a wide interval, or
+    ``in [0.1, 0.2]`` for a bin of a histogram.  Without a standard error it is the
+    number alone.  Without an estimate it is ``at most 0.1``, or a hyphen if there is no
+    bound.
     """
     low, high = case.interval
     if case.is_binned:
@@ -164,7 +166,8 @@ def study_of_claims(
         Preset whose budgets are used.
     seed : int
     error_rate : float
-        Nominal probability that any decided check is wrong: from 1e-12 to below 0.5.
+        Nominal probability that any decided check is wrong, between 1e-12 and 0.5; the
+        ends are not allowed.
     most : int, optional
         Maximal number of replicates of a point, instead of the preset's.
 
@@ -192,7 +195,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ----------
     catalogue : Catalogue
     grid : Grid
-        Provides budgets and divisors.  Returned unchanged if nothing needs sampling.
+        Provides budgets and divisors, to which those of the checks are added.  Its
+        points are not used.  Returned unchanged if nothing needs sampling.
 
     Raises
     ------
@@ -244,7 +248,8 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
     seed : int
         Of all random numbers.
     error_rate : float
-        Nominal probability that any decided check of the file is wrong.
+        Nominal probability that any decided check of the file is wrong, between 1e-12
+        and 0.5.
     most : int, optional
         Maximal number of replicates of each point, instead of the preset's.
     executor : concurrent.futures.Executor, optional
@@ -300,7 +305,9 @@ def explain_unjudged(study: Study) -> Iterator[str]:
 
     Such as ``claim 'a', interpretation 'mean': entropy is not judged for ...``.  If the
     domain of a check names distributions, there is a line if any of its cases cannot be
-    judged; otherwise only if none can.
+    judged; otherwise only if none can.  For a recorded quantity there is a line for
+    each end of the range of d_k that is not recorded.  If all claims are assumptions,
+    the last line says so.
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)
@@ -381,7 +388,8 @@ def _blocks_of_domain(check: Check, sizes: Collection[int]) -> Iterator[Block]:
     """Yield blocks of design points that together cover the domain of a check.
 
     A block is a grid of sizes for one combination of distributions and conditions.  If
-    the domain names no distributions, all that the quantity allows are used.
+    the domain names no distributions, all of `DISTRIBUTIONS` are used.  It is the
+    Gaussian alone with an initialisation, and for quantities that need Gaussian keys.
 
     Parameters
     ----------

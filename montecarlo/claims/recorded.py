@@ -70,8 +70,8 @@ def largest_weight_ratios() -> Values:
     """Return n·p_max/e**r by case, for n keys whose scores differ by at most r.
 
     p_max is the largest weight that a row can have for given r: one score is r above
-    the others, which are equal.  There is a case for each pair of `RANGES` and
-    `OTHER_KEYS`, with a part such as ``r = 0.1, n = 128``.
+    the others, which are equal.  There is a case for each r in `RANGES` with each n - 1
+    in `OTHER_KEYS`.  Its part is such as ``r = 0.1, n = 128``.
     """
     return {
         CaseKey(part=f"r = {r}, n = {others + 1}"): (others + 1)
@@ -97,8 +97,8 @@ def trace_ratios() -> Values:
     """Return tr(J)/(1 - p) by case, for a row of n keys with the largest weight p.
 
     J is the Jacobian of softmax.  The other n - 1 weights are equal, which gives the
-    largest trace.  There is a case for each p in `PEAKS` and n - 1 in `OTHER_KEYS`,
-    with a part such as ``p = 0.9, n = 128``.
+    largest trace.  There is a case for each p in `PEAKS` with each n - 1 in
+    `OTHER_KEYS`.  Its part is such as ``p = 0.9, n = 128``.
     """
     return {
         CaseKey(part=f"p = {p}, n = {others + 1}"): float(
@@ -135,7 +135,7 @@ def _exact_quantity(
 
 
 def exact_estimate(value: float) -> Estimate:
-    """Return an exact number as an `Estimate`, with the standard error 0."""
+    """Return an exact number as an `Estimate`: standard error 0, two replicates."""
     return Estimate(value, 0.0, 2)
 
 
@@ -183,9 +183,14 @@ def compare_arms(
     """Return estimates for a check from a column of the training record, by case.
 
     An arm of the experiment is a divisor with an initialisation.  A case is an arm with
-    an optimiser and a d_k.  The estimate is about the column of one arm, or about the
-    ratio or difference of two arms with the same seeds.  These have different divisors,
-    or the same divisor at one d_k and at the smallest d_k.
+    an optimiser and a d_k.  Its estimate is about the column of that arm.
+
+    If the divisor of the check is a ratio ``a/b``, the estimate compares an arm with
+    divisor a to the arm ``b``.  For `GROWTH`, it compares an arm to itself at the
+    smallest d_k.  Only seeds of both arms count.
+
+    Initialisations in the domain whose arm has another divisor than the check are left
+    out.
 
     Parameters
     ----------
@@ -194,7 +199,8 @@ def compare_arms(
     check : Check
     record : Record
     sign : str
-        ``/`` for a ratio, ``-`` for a difference.
+        How two arms are compared, seed by seed: ``/`` by the ratio, ``-`` by the
+        difference.  Not used for the column of a single arm.
     estimate : callable
         (lower bounds, upper bounds) of the value of each seed -> estimate over seeds.
         The bounds are equal unless a run did not learn.
@@ -240,8 +246,8 @@ def rescaled_differences(_: Check, record: Record) -> Estimates:
 
     One of the runs has another divisor, and initial weights and a learning rate that
     are rescaled for it: without rounding, both would be equal.  Values are exact.  Only
-    factors whose square root is a power of two are used, which rescale without
-    rounding.
+    runs by SGD are used, and only factors whose square root is a power of two, which
+    rescale without rounding.
     """
     return {
         CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
@@ -255,7 +261,7 @@ GROWTH = "training_growth"
 
 
 def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
-    """Return the pairs (optimiser, d_k) of a check that the training record has.
+    """Return (optimiser, d_k) for each run of a check that the training record has.
 
     Such as ``[("sgd", 16), ("sgd", 64), ...]``.  All recorded d_k are used, whatever
     the domain of the check.  For `GROWTH`, the ratio to the smallest d_k, that d_k is

@@ -173,7 +173,7 @@ def run_study(
     def exact(point: DesignPoint, key: RowKey) -> float | None:
         """Return the exact value of a row of a point; None if theory has none.
 
-        It is computed once, and kept in ``known``.
+        It is computed once, and stored in ``known``.
         """
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
@@ -285,8 +285,9 @@ NOT_SAMPLED = Estimate(
 def judge_by_theory(study: Study) -> ClaimsRecord:
     """Return the outcomes of a study's claims by exact values alone, without sampling.
 
-    A case is undecided if theory has no exact value or limit for it, or if the check
-    compares with the exact value.  Recorded quantities are judged as usual.
+    A case is undecided if theory has no exact value or limit for it, if that value is
+    too close to a bound, or if the check compares with it.  Recorded quantities are
+    judged as usual.
     """
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
@@ -425,9 +426,10 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
 
 
 def configuration(study: Study) -> dict[str, Any]:
-    """Return the fields of run.json on which results depend, by name.
+    """Return the fields of run.json on which results depend: name -> value.
 
-    These are seed, preset, error rate, claims, grid and versions.
+    These are seed, preset, error rate, ids of the claims, hash of the catalogue, grid,
+    versions and CPU kernel.
     """
     return {
         "seed": study.seed,
@@ -441,7 +443,7 @@ def configuration(study: Study) -> dict[str, Any]:
 
 
 def recipe(study: Study) -> dict[str, Any]:
-    """Return what identifies a study, by which a journal of its batches is recognised.
+    """Return a dict that identifies a study, to recognise the journal of its batches.
 
     The journal stores finished batches.  It is used again if all of this is equal: the
     study's configuration, a digest of its rows, and a digest of the code that draws,

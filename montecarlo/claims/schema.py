@@ -276,7 +276,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
         """Yield (sentence, place) for every sentence about the claim.
 
-        The place is for error messages, such as ``finding 1``.
+        The place is for error messages, such as ``finding 1``.  A correction is yielded
+        twice: with the place ``right``, and with the place ``line`` and its arithmetic
+        as text.
         """
         for number, finding in enumerate(self.finding, start=1):
             yield finding, f"finding {number}"
@@ -307,7 +309,10 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         yield from ((text, where) for text, where in texts if text not in (None, ""))
 
     def checks(self) -> Iterator[Check]:
-        """Yield every check of the claim's interpretations and sentences, in order."""
+        """Yield every check of the claim's interpretations and sentences, in order.
+
+        Those of a correction are yielded twice, as from `sentences`.
+        """
         for interpretation in self.interpretation:
             yield from interpretation.check
         for sentence, _ in self.sentences():
@@ -399,6 +404,8 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
     def only(self, ids: tuple[str, ...]) -> "Catalogue":
         """Return the catalogue with the claims of these ids only, and without passages.
 
+        Claims are in the order of ``ids``.  Everything else stays.
+
         Raises
         ------
         InputError
@@ -409,7 +416,11 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
-        """Return the SHA-256 hash of the catalogue and its words, in hex digits."""
+        """Return the SHA-256 hash of the catalogue and of words.toml, in hex digits.
+
+        Of that file only the words of degree count, by which claims are judged as
+        vague; its thresholds are in the checks.
+        """
         judged_by = msgspec.json.encode((self, list(read_words().values())))
         # default masks are left out: digests of catalogues older than masks stay valid
         judged_by = judged_by.replace(b',"mask":["none"]', b"")

@@ -125,9 +125,10 @@ class Evidence:
     def covers_domain(self, check: Check) -> bool:
         """Return whether the grid reaches the whole domain of a check.
 
-        It must have all conditions of the domain, and all corners: the smallest and the
-        largest d_k, each with the smallest and the largest number of keys.  For a
-        recorded quantity the result is True.
+        Cases must have all corners: the smallest and the largest d_k, each with the
+        smallest and the largest number of keys.  They must also have each condition and
+        each distribution that the domain names, but not all combinations of these.  For
+        a recorded quantity the result is True.
         """
         if check.quantity in RECORDED:
             return True
@@ -159,6 +160,9 @@ class Evidence:
         self, check: Check, where: CaseKey, rate: float, *, by_theory: bool = True
     ) -> Case:
         """Return one case of a check, with its estimate and its outcome.
+
+        If a distribution lacks the moments that an interval needs, the case has no
+        estimate, and its outcome is not applicable.
 
         Parameters
         ----------
@@ -261,7 +265,8 @@ def check_rows(
     """Yield (point, row key) for the estimates in a grid that checks need.
 
     Cases whose distributions lack the moments that an interval needs are left out.
-    ``divisors`` are those that are sampled.
+    ``divisors`` are those that are sampled.  A row that several checks need is yielded
+    several times.
     """
     for check in checks:
         for case in cases_of(check, points, divisors).values():
@@ -340,7 +345,8 @@ def estimate_of_case(
     """Return the estimate that a check compares in a case, given as its points.
 
     For a single point it is the estimate of the quantity, and for a series the log-log
-    slope of the quantity over d_k.  ``summaries`` returns the estimates of a point.
+    slope of the quantity over d_k.  For a limit, the slope is over the largest d_k
+    alone, see `FAR`.  ``summaries`` returns the estimates of a point.
     """
     key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
@@ -363,8 +369,8 @@ def exact_of_case(check: Check, points: Points, reference: Exact) -> float | Non
     Returns
     -------
     float or None
-        Value of a row, or slope of several.  None if theory lacks one of the values, if
-        a value of a slope is not positive, and for a limit.
+        The value at the point, or the log-log slope of the values over d_k.  None if
+        theory lacks a value, if a value of a slope is not positive, and for a limit.
     """
     exact = [_exact_of_row(c, row_key(check), reference) for c in points]
     known = [value for value in exact if value is not None]
@@ -392,7 +398,7 @@ def _exact_of_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | 
     """Return the exact value of an estimate at a point; None if theory has none.
 
     For two divisors, such as ``none/sqrt``, it is the ratio of their values.  None if
-    the second value is 0.
+    theory lacks one of these, or if the second value is 0.
     """
     parts = [
         reference(point, key._replace(divisor=divisor))

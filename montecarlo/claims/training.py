@@ -114,32 +114,34 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> its rows of ``runs``, with the seed as index.
+        """(optimiser, arm, d_k) -> DataFrame of its lines of ``runs``, by seed.
 
-        An arm is a divisor with an initialisation, a key of `ARMS`.
+        The seed is the index.  An arm is a divisor with an initialisation, a key of
+        `ARMS`.
         """
         return dict(iter(self.runs.set_index("seed").groupby(ARM)))
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, arm, d_k) -> its rows of ``search``, with the seed as index."""
+        """(optimiser, arm, d_k) -> DataFrame of its lines of ``search``, by seed."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """(optimiser, d_k) -> its rows of ``gradients``, with the seed as index.
+        """(optimiser, d_k) -> DataFrame of its lines of ``gradients``, by seed.
 
-        Columns: the norm of the first gradient of each of `ARMS`, `SLOPE`, and the two
-        of `CASE`, which are constant.
+        The seed is the index.  Columns: the norm of the first gradient of each of
+        `ARMS`, `SLOPE`, and the two of `CASE`, which are constant.
         """
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
     def values_by_seed(
         self, column: str, optimiser: str, arm: str, d_k: int
     ) -> "pd.Series[float]":
-        """Return the values of one column for one arm, by seed.
+        """Return the values of a column for one arm, a Series with the seed as index.
 
-        An arm is a divisor with an initialisation, a key of `ARMS`.
+        An arm is a divisor with an initialisation, a key of `ARMS`.  The columns
+        `SEARCHED` have values for the seeds of the first look alone.
 
         Parameters
         ----------
@@ -157,7 +159,7 @@ class Record:
 
 @cache
 def read_record(folder: Path = FOLDER) -> Record:
-    """Return the results of the attention layer's training that the package ships.
+    """Return the training record in a folder, by default the one in the package.
 
     Raises
     ------
@@ -172,9 +174,14 @@ def read_record(folder: Path = FOLDER) -> Record:
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:
-    """Return how a record was made: configuration, versions and command.
+    """Return the content of ``NAME.json`` in the folder of a record, as a dict.
 
-    This is the content of ``NAME.json`` in its folder.
+    It describes how the record came about: configuration, versions and command.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or cannot be read.
     """
     with reading("record", folder):
         content = (folder / f"{name}.json").read_text(encoding="utf-8")
@@ -184,7 +191,13 @@ def read_about(folder: Path, name: str) -> dict[str, Any]:
 def read_table(folder: Path, name: str) -> pd.DataFrame:
     """Return a table of a record: the content of ``NAME.csv`` in its folder.
 
-    In columns of steps, the value of a run that did not learn is infinite.
+    In columns whose names begin with ``steps``, empty fields become infinite: these
+    runs did not learn.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or cannot be read.
     """
     with reading("record", folder):
         table = pd.read_csv(folder / f"{name}.csv")

@@ -92,7 +92,7 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
     supported  the interval lies inside the equivalence region (low, high), ends
                included
     refuted    it lies outside
-    undecided  it crosses an end of the region, or an end of it is NaN
+    undecided  it crosses an end of the region, or an end of the interval is NaN
     ========== ======================================================================
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
@@ -120,8 +120,9 @@ def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
 def join_checks(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the joint outcome of several checks of one case, all of which must hold.
 
-    It is refuted if one is refuted; else undecided if one is undecided; else not
-    applicable if one is not applicable; else supported.
+    It is refuted if any is refuted; else undecided if any is undecided; else not
+    applicable if any is not applicable; else supported.  Without outcomes it is
+    supported.
     """
     occurring = set(outcomes)
     ranked = (Outcome.REFUTED, Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
@@ -137,7 +138,7 @@ def join_cases(
     ----------
     quantifier : str
         ``always`` and ``limit`` (whose cases are numbers of keys): hold if every case
-        is supported, fail if one is refuted.  ``can``: holds if one case is supported,
+        is supported, fail if any is refuted.  ``can``: holds if any case is supported,
         fails if all are refuted.  ``usually``: holds if more than half are supported,
         otherwise fails if half or more are refuted.  In all other cases, and if there
         are no cases, the verdict is ``open``.
@@ -145,7 +146,7 @@ def join_cases(
         One for each case.  Cases that are not applicable are left out.
     reached : bool
         Whether the cases cover the whole scope.  If not, ``can`` never fails, and
-        ``usually`` is open.
+        ``usually`` is open.  It does not affect ``always`` and ``limit``.
     """
     applicable = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
     n_cases = len(applicable)
@@ -203,9 +204,13 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
     """Return the joint verdict on a claim that several texts state.
 
-    It is ``partly`` if verdicts other than ``open`` differ, or if all of these are
-    ``partly`` and not all rulings are equal, with their reasons.  Otherwise it is
-    ``open`` if one is open or there is none, and else the verdict that all have.
+    If all rulings are equal, it is that ruling.  Otherwise it is the first of these
+    that applies:
+
+    - ``partly`` if verdicts other than ``open`` differ, or if there are some and all
+      are ``partly``;
+    - ``open`` if any is open, or there is none;
+    - the common verdict, if only reasons differ.
     """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}

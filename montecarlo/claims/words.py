@@ -30,9 +30,9 @@ def read_thresholds() -> Mapping[str, float]:
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the given ids of words whose text gives no measure for them.
+    """Return those of the words of degree ``names`` that have no measure in their text.
 
-    Words that are not in the table have no measure.
+    ``names`` are ids of `read_words`.  Ids that are not in that table have no measure.
     """
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

@@ -52,9 +52,10 @@ OF_ROWS = (
 def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) of estimates with exact values, for the self-check.
 
-    ``points`` are those that are sampled anyway.  Quantities of pairs are included, as
-    they cost nothing more.  Quantities of attention rows are included for independent
-    Gaussian entries only.
+    ``points`` are those that are sampled anyway.  A point that samples pairs of a query
+    and a key has the quantities `OF_PAIRS`, which cost nothing more, if they have an
+    interval there.  A point with attention rows has `OF_ROWS` if its entries are
+    independent and Gaussian, otherwise none.
     """
     for point in points:
         if not point.has_rows:
@@ -150,15 +151,17 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``point``, a number for each design point, and ``z``: estimate minus exact
-        value, divided by the error of both, transformed from Student's t to the
-        standard normal.  Only rows with an exact value, a positive standard error, a
-        bounded interval and, except overflow probabilities, at least `FEWEST`
-        replicates: otherwise few draws determine mean and standard error.  For a share,
-        at least `FEWEST` rows must be expected on either side.
+        Columns ``point``, a number for each design point, and ``z``: estimate minus
+        exact value, divided by the error of both, transformed from Student's t to the
+        standard normal.
 
     Notes
     -----
+    A line of the table has a z score if it has an exact value, a positive standard
+    error and a bounded interval.  It must also have at least `FEWEST` replicates, since
+    few draws would determine mean and standard error; overflow probabilities need not.
+    For a share, at least `FEWEST` rows must be expected on either side.
+
     The standard error of a quantile is half the width of its interval, which is rounded
     outwards to whole bins.  Its z scores are therefore too small for wide bins.  The
     standard error of a share is at least the binomial one at the exact value.

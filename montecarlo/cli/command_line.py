@@ -147,9 +147,10 @@ class MeasureOptions:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of the parts of the design point, by their columns in the tables.
+        """The parts of the design point as a dict: column of the tables -> name.
 
         Distributions of q and k, dependence, initialisation, normalisation and mask.
+        If ``distribution`` has no ``*``, it is that of q and of k.
         """
         q, several, k = self.distribution.partition("*")
         return {
@@ -266,7 +267,10 @@ def build_parser(command: str) -> Parser:
 
 
 def build_program() -> ArgumentParser:
-    """Return a parser of all commands, from which shtab makes shell completions."""
+    """Return a parser of all commands, from which shtab makes shell completions.
+
+    It needs shtab, which is an extra of the package.
+    """
     from shtab import DIRECTORY, FILE  # an extra, needed here alone
 
     program = ArgumentParser("montecarlo")

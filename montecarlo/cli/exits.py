@@ -79,6 +79,8 @@ def print_error(command: str, error: BaseException) -> int:
 def run(command: str, argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
+    With ``--help`` SystemExit is raised instead, as by argparse.
+
     Parameters
     ----------
     command : str
@@ -105,8 +107,9 @@ def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
     """Parse a command's arguments, do its work, and return the exit status.
 
     ``work`` is called with the options and ``argv``, the arguments as typed.  Expected
-    errors are printed in one line.  Any other exception is printed with its traceback
-    and the request to report it.
+    errors are printed in one line; their status is that in `EXPECTED`.  Any other
+    exception is printed with its traceback and the request to report it; the status is
+    `BUG`.  With ``--help`` SystemExit is raised instead, as by argparse.
     """
     _terminated.clear()
     prepare_streams()

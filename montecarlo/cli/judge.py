@@ -93,7 +93,8 @@ def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
     Raises
     ------
     InputError
-        If options or a file are invalid.
+        If options or a file are invalid.  With ``--output``, also if files have the
+        same name.
     """
     check_executor(options.executor, options.jobs, options.scheduler)
     if options.exact:
@@ -118,7 +119,11 @@ def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
 
 
 def _output_folder(file: Path, options: JudgeOptions) -> Path | None:
-    """Return the folder for the report of a file; None without ``--output``."""
+    """Return the folder for the report of a file; None without ``--output``.
+
+    It is that of ``--output`` for a single file.  Each of several files has a subfolder
+    with its name.
+    """
     if options.output is None or len(options.file) == 1:
         return options.output
     return options.output / file.stem

@@ -38,7 +38,11 @@ def _quantities() -> Rows:
 
 
 def _distributions() -> Rows:
-    """Yield (name, description, kurtosis, order of moments) of each distribution."""
+    """Yield (name, description, kurtosis, order) of each distribution, as texts.
+
+    Moments below the order are finite.  Further lines show how a mean and a standard
+    deviation are given, and distributions of SciPy; their last two texts are empty.
+    """
     for one in DISTRIBUTIONS.values():
         yield one.name, one.words, f"{one.kurtosis:g}", f"{one.moments:g}"
     yield "NAME(mean=0.5,std=2)", "any of these, shifted and rescaled", "", ""

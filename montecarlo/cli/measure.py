@@ -109,7 +109,10 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
 
 
 def _require_effective(options: MeasureOptions) -> None:
-    """Raise `InputError` for options that have no effect beside the other options."""
+    """Raise `InputError` for options that have no effect with the other options.
+
+    Also if ``--quantity`` is missing without ``--row`` and ``--replicates``.
+    """
     names = {one.name for one in fields(options)}
     if options.replicates is not None:
         require_defaults(options, names - OF_POINT, "--replicates")
@@ -132,8 +135,8 @@ def _require_effective(options: MeasureOptions) -> None:
 def _command_with_seed(argv: Sequence[str]) -> str:
     """Return the command with the given arguments, and with the seed if they lack it.
 
-    Such as ``python -m montecarlo measure --d-k 64 --quantity score_mean --seed
-    1``.  With ``--exact`` no seed is added.
+    Such as ``python -m montecarlo measure --quantity score_mean --seed 1``.  With
+    ``--exact`` no seed is added.
     """
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in argv)
     words = [*argv, *([] if seeded else ["--seed", "1"])]

@@ -207,11 +207,14 @@ class Parser(argparse.ArgumentParser):
     def read(self, argv: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
         """Return the command's options, a dataclass, from its command-line arguments.
 
+        With ``--help``, the help is printed and SystemExit raised.
+
         Raises
         ------
         InputError
             If an option is unknown (the message suggests the most similar one), lacks
-            its value, or has an invalid one.
+            its value, or has an invalid value.  Also if no file is named for a command
+            that needs some, or if ``--list`` stands with a command.
         """
         for word in argv:  # results contain the command line, in UTF-8
             try:
@@ -284,8 +287,9 @@ class Parser(argparse.ArgumentParser):
 def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # noqa: ANN401 - a command's options
     """Raise `InputError` if any of the named options was given a value.
 
-    ``names`` are those of fields, such as ``fail_on``.  ``why`` is the option beside
-    which they have no effect, such as ``--replicates``.
+    An option that has its default value counts as not given.  ``names`` are those of
+    fields, such as ``fail_on``.  ``why`` is the option with which they have no effect,
+    such as ``--replicates``.
     """
     known = {one.name: one for one in fields(options)}
     for name in sorted(names):

@@ -60,7 +60,8 @@ def command_again(
     """Return the command that writes the same report again, with an explicit seed.
 
     Such as ``python -m montecarlo report --seed 1``: it repeats ``argv``, the arguments
-    as typed.  ``run`` is the content of run.json.
+    as typed.  With ``--from`` or ``--config`` no seed is added.  ``run`` is the content
+    of run.json.
     """
     words = [*argv]
     if options.seed is None and not (options.source or options.config):

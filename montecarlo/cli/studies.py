@@ -77,6 +77,13 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         The results that the files show.
     paths : sequence of Path
         The written files.
+
+    Raises
+    ------
+    InputError
+        If an option, the configuration or the earlier results are invalid.  With
+        ``--from``, also if an option of sampling is given, or if a part of the report
+        would replace the whole in its folder.
     """
     output = options.output or parse_folder("output", OUTPUT)
     if options.source is not None:
@@ -117,8 +124,8 @@ def _require_other_folder(source: Path, output: Path) -> None:
 def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
     """Return the study that a configuration file and options describe.
 
-    Options override the file.  ``only`` are ids of the requested claims.  With None,
-    these are the claims that the file names, or all.
+    Options override the file; ``--preset`` overrides its grid.  ``only`` are ids of the
+    requested claims.  With None, these are the claims that the file names, or all.
     """
     settings: dict[str, Any] = {}
     if options.config is not None:
@@ -147,9 +154,9 @@ def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
 
 
 def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configuration:
-    """Return settings as a validated `Configuration`.
+    """Return settings as a `Configuration`; invalid ones raise `InputError`.
 
-    ``file`` is the file of the settings, for messages.
+    ``file`` is the file of the settings, for messages; None if there is none.
     """
     try:
         return msgspec.convert(settings, Configuration, strict=True)

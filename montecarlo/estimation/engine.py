@@ -53,9 +53,9 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch from the journal if it is there; return whether it is.
+        """Add a batch if its file is in the journal; return whether the file is there.
 
-        Without a journal the result is False.
+        The file is not read.  Without a journal the result is False.
         """
         file = self._file(point, start, stop)
         if file is None or not file.exists():
@@ -114,7 +114,8 @@ class Budget:
         """Return the numbers of replicates at which a point is analysed, ascending.
 
         They begin with ``first``.  Each is twice the one before, and none exceeds
-        ``most``.
+        ``most``: (4, 8, 16) for ``Budget(4, 17)``.  Empty if ``most`` is below
+        ``first``.
         """
         n_analyses = (self.most // self.first).bit_length()
         return tuple(self.first * 2**n for n in range(n_analyses))
@@ -142,7 +143,11 @@ class Plan:
         return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
-        """Yield the ranges of replicates of each batch, for a range ``indices``."""
+        """Yield the parts of ``indices`` that are sampled as batches, as ranges.
+
+        A batch is expected to take about `BATCH_SECONDS`.  It has at least one
+        replicate.
+        """
         size = max(1, round(BATCH_SECONDS / self.seconds(point)))
         for first in range(0, len(indices), size):
             yield indices[first : first + size]

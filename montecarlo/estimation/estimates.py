@@ -127,7 +127,8 @@ class Estimate:
     def is_binned(self) -> bool:
         """Whether the 95 % interval is one bin of a grid, the smallest possible one.
 
-        An interval that is hardly wider than a bin after clipping counts, too.
+        An interval that is hardly wider than a bin after clipping counts, too.  False
+        if the estimate is NaN, or not from a histogram.
         """
         if self.smallest_interval is None or math.isnan(self.value):
             return False
@@ -147,14 +148,18 @@ class Estimate:
     def numbers(self) -> tuple[float, ...]:
         """Value, standard error, ends of the 95 % interval and number of replicates.
 
-        These are columns of measurements.csv.
+        These are columns of measurements.csv.  The second is `reported_error`: NaN if
+        the interval is one bin.
         """
         interval = self.interval(POINTWISE)
         return self.value, self.reported_error, *interval, self.n_replicates
 
     @property
     def is_bounded(self) -> bool:
-        """Whether both ends of the 95 % interval are finite before it is clipped."""
+        """Whether both ends of the 95 % interval are finite before it is clipped.
+
+        False if an end is NaN.
+        """
         return all(map(math.isfinite, self.ends(POINTWISE)))
 
     @property
@@ -174,8 +179,9 @@ class Estimate:
         within : (float, float)
             Smallest and largest possible value of the estimated quantity.
         slack : float
-            Largest relative distance from the range that rounding explains.  A value
-            farther away is an error: the estimate is returned unchanged to expose it.
+            Largest distance from the range that rounding explains, as a part of the
+            nearer end or of 1, whichever is larger.  A value farther away is an error:
+            the estimate itself is then returned, without the range, to expose it.
         """
         value = clip(self.value, within)
         if abs(value - self.value) > slack * max(1.0, abs(value)):
@@ -201,7 +207,8 @@ class Estimate:
     def root(self) -> "Estimate":
         """Return the estimate of the square root of the quantity.
 
-        ``value`` must be positive.
+        ``value`` must be positive, or NaN; 0 raises ZeroDivisionError, and a negative
+        value ValueError.  Negative ends of intervals count as 0.
         """
         value = math.sqrt(self.value)
         return Estimate(
@@ -218,7 +225,8 @@ class Estimate:
 def mean_estimate(values: Array) -> Estimate:
     """Return the estimate of a mean from one value per replicate.
 
-    A standard error that is not 0 is at least the rounding error of the mean.
+    ``values`` has the shape (n_replicates,).  A standard error that is not 0 is at
+    least the rounding error of the mean.
     """
     estimate = _estimate(mean_moments(values), len(values))
     error, least = estimate.std_error, LAST_PLACES * abs(estimate.value)
@@ -342,7 +350,8 @@ def jackknife(
         Means, shape (n_means, any) -> values, shape (any,).
     scale : Scale, optional
         The interval is computed for ``scale.forward`` of the function, which is more
-        nearly normal, and mapped back.  Default: no transformation.
+        nearly normal, and mapped back.  Value and standard error are not affected.
+        Default: no transformation.
 
     Returns
     -------
@@ -407,7 +416,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
 
 
 def _reciprocal(value: float) -> float:
-    """Return 1/value; inf if the value, an end of an interval, is not positive."""
+    """Return 1/value; inf if the value is NaN or not positive."""
     return 1.0 / value if value > 0.0 else math.inf
 
 
@@ -426,8 +435,9 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     Returns
     -------
     Estimate
-        Its value is halfway between the medians of the lower and of the upper bounds.
-        If the latter is infinite, it is the former.
+        Its value is halfway between the median of the lower bounds and that of the
+        upper bounds.  If only the latter is infinite, it is the former.  It is -inf if
+        the former is.
 
     Notes
     -----
@@ -500,8 +510,8 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
     """Return the least-squares slope of ln value against ln size, as an estimate.
 
-    It is infinite if the value of an estimate is not positive.  It is NaN if two such
-    values make it infinite in opposite directions.
+    The slope is infinite if the value of an estimate is not positive.  It is NaN if two
+    such values make it infinite in opposite directions, or if a value is NaN.
 
     Parameters
     ----------

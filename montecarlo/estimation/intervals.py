@@ -41,7 +41,8 @@ class Interval(NamedTuple):
 def round_end(value: float, digits: int, *, up: bool) -> float:
     """Return an end of an interval, rounded outwards to some significant digits.
 
-    ``digits`` is their number, and ``up`` says whether it is the upper end.
+    ``digits`` is their number, and ``up`` says whether it is the upper end.  Infinity
+    and NaN are returned as they are.
 
     Examples
     --------
@@ -168,6 +169,11 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> EstimateMoments:
         Values from all replicates.
     left_out : ndarray, shape (..., n_replicates)
         For each replicate, the values from all others.
+
+    Returns
+    -------
+    EstimateMoments
+        Shape (...), corrected for bias, with errors as from `jackknife_moments`.
     """
     n = left_out.shape[-1]
     centre = left_out.mean(axis=-1)

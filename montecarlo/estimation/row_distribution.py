@@ -68,7 +68,8 @@ class RowDistribution:
         """Return the confidence interval of the quantile at which F is ``level``.
 
         ``error_rate`` is one-sided.  The ends are edges of bins, rounded outwards,
-        since all values in a bin may be equal.
+        since all values in a bin may be equal.  They may be infinite, as from
+        `bin_range`.
         """
         low, high = self.share_ends(error_rate)
         return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
@@ -194,9 +195,9 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMomen
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     """Return the estimate of the quantile over attention rows at ``level``, in (0, 1).
 
-    The interval inverts that of the distribution function.  If the quantile lies beyond
-    the smallest or largest value of the grid, value and standard error are NaN, and the
-    interval is a bound.
+    The interval inverts that of the distribution function.  If the quantile lies in one
+    of the grid's `open_bins`, which also count values outside of the grid, value and
+    standard error are NaN.  There is still an interval, which may be one-sided.
     """
     bounds = partial(rows.quantile_interval, level)
     bin_ = int(bin_of(rows.share, level))
@@ -224,7 +225,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     """
 
     def share_range(ends: Interval, low: Array, high: Array) -> Interval:
-        """Return the range of 1 - F over the thresholds in ``ends``.
+        """Return the range of 1 - F over the thresholds in ``ends``, clipped to [0, 1].
 
         ``low`` and ``high`` are bounds of F at ``rows.edges``, shape (n_bins,).
         """
@@ -272,8 +273,9 @@ def bin_of(curves: Array, level: float) -> Bins:
 def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
     """Return the quantile at ``level``, which lies in the bin with index ``bin_``.
 
-    Within the bin, F is interpolated linearly in the logarithm of the value.  In a bin
-    next to 0 it is interpolated in the value itself.
+    Within the bin, F is interpolated linearly in the logarithm of the value.  On a
+    signed grid, it is interpolated in the value itself in a bin next to 0.  In the
+    first two bins of any grid, the result is the upper edge.
     """
     high = float(rows.edges[bin_])
     if rows.start + bin_ < 2:  # exact zero, or the first bin of the grid

@@ -100,8 +100,9 @@ DISTRIBUTION = "distribution"
 def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Yield the keys of all estimates of a point, in the order of measurements.csv.
 
-    ``divisors`` are canonical names.  If `BASELINE` is among them, the ratio of each
-    other divisor to it is included.
+    ``divisors`` are canonical names.  If `BASELINE` is among them, attention rows also
+    have the ratio of each other divisor to it, for the summaries ``compared``.  Without
+    rows, divisors that depend on the number of keys are skipped.
     """
     if not point.has_rows:
         of_pairs = [name for name in divisors if not parse_divisor(name).needs_keys]
@@ -122,8 +123,8 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def _row_keys(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Yield the keys of a quantity of attention rows, for all divisors and ratios.
 
-    Each divisor comes first, then its ratio to `BASELINE`.  A quantity with a condition
-    (``given``) has only the divisor ``none``.
+    All divisors come first, then the ratios of the others to `BASELINE`, if that is
+    among them.  A quantity with a condition (``given``) has only the divisor ``none``.
     """
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
@@ -137,7 +138,8 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
     """Return the numbers to which each replicate of a point is to be reduced.
 
     They are what the estimates with the given keys need, as `Columns`: for the mean
-    entropy ``("sqrt", "entropy")``.
+    entropy ``("sqrt", "entropy")``.  For a point without rows they are always
+    `PAIR_COLUMNS`.
     """
     if not point.has_rows:
         return PAIR_COLUMNS
@@ -225,8 +227,9 @@ class Summaries:
     def estimate(self, key: RowKey) -> Estimate:
         """Return the estimate with a key, clipped to its range; cached.
 
-        If the point fails `has_interval`, standard error and interval are NaN.
-        ``columns`` must have all columns that the estimate needs.
+        A value too far outside is not clipped: see `Estimate.in_range`.  If the point
+        fails `has_interval`, standard error and interval are NaN.  ``columns`` must
+        have all columns that the estimate needs.
         """
         if key not in self._estimates:
             raw = self._compute(key)
@@ -395,8 +398,9 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
     """Return the reason why a quantity is not defined at a point; "" if it is defined.
 
     The reason follows the name of the quantity: ``needs planted keys: ...``.  Divisor
-    and summary of ``key`` do not matter.  If the point has rows, the quantity must not
-    be one of pairs.
+    and summary of ``key`` do not matter.  Whether the point has rows is not checked:
+    without rows, the result is "" for all quantities but those of formats.  With rows,
+    the quantity must be one of rows or formats.
     """
     quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:

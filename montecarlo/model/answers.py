@@ -54,8 +54,9 @@ class Finding(NamedTuple):
 class ScaleAnswer(NamedTuple):
     """The answer whether the heads of a model divide by the expected divisor.
 
-    ``answer`` is `YES` if all heads do, `NO` if at least one does not, and
-    `UNDETERMINED` otherwise.
+    ``answer`` is `NO` if at least one head does not, or if a configured part, such as a
+    cap, is wrong.  It is `YES` if all heads do and nothing was missed.  Otherwise it is
+    `UNDETERMINED`.  Dead heads do not count.
     """
 
     scales: ModelScales  # as they were measured
@@ -80,6 +81,8 @@ def answer_scales(
     caps: Mapping[int, float | None] | None = None,
 ) -> ScaleAnswer:
     """Return the answer whether all heads divide by the expected divisor.
+
+    A head with a wrong part, such as another cap, counts as a `NO`, too.
 
     Parameters
     ----------
@@ -145,13 +148,13 @@ def answer_head(
     """Return whether a head divides by the expected divisor: one of three answers.
 
     `YES`: the 95 % interval of its divisor lies within the relative tolerance ``rtol``
-    of the expected divisor.  `NO`: a wider interval lies outside of the tolerance.
-    `UNDETERMINED`: neither.
+    of the expected divisor.  `NO`: a wider interval lies outside of the tolerance, or
+    the outcome is ``uniform``, ``over_queries`` or ``by_row``.  `UNDETERMINED`:
+    neither, or the expected divisor is not known.
 
     The wider interval has a Bonferroni correction for ``n_heads`` heads: a model whose
-    heads are all right gets any `NO` with probability `WRONG_NO`.  Scales that differ
-    by row are `NO` if weights show them.  Outputs alone cannot: a bias has the same
-    effect.
+    heads are all right gets any `NO` with probability `WRONG_NO`.  The outcome
+    ``by_row`` is `UNDETERMINED` if only outputs show it: a bias has the same effect.
     """
     meant = expected.at(head.head.layer)
     if not meant.is_known or (head.outcome, head.source) == ("by_row", "outputs"):
@@ -182,10 +185,13 @@ def check_parts(
     scales: ModelScales,
     caps: Mapping[int, float | None],
 ) -> Iterator[PartAnswer]:
-    """Yield an answer for each configured part of attention, and for unexpected sinks.
+    """Yield an answer for each configured part of attention that a head can show.
 
-    Parts are a cap, a window or chunks, sinks, and a bias by distance.  ``caps`` maps
-    layers to the caps that were passed to attention, as in `answer_scales`.
+    Parts are a cap, a window or chunks, sinks, and a bias by distance.  A part is left
+    out if the head says nothing about it, such as sinks without weights.  A window that
+    is no shorter than the longest sequence is `UNDETERMINED`.  If no sinks are
+    configured and weights of rows add up to less than 1, there is a `NO`.  ``caps``
+    maps layers to the caps that were passed to attention, as in `answer_scales`.
     """
     parts = expected.at(head.head.layer).parts
     if not math.isnan(parts.cap) and head.outcome == "scale":
@@ -212,9 +218,10 @@ def check_parts(
 def _check_cap(head: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
     """Return the answer whether a head caps its scores at ``wanted`` by tanh.
 
-    The cap is taken from the fit.  If a cap of this size would not show in the weights,
-    the one that was ``passed`` to attention counts: None for no cap, NaN if it is not
-    known.
+    `YES` if its cap is ``wanted`` up to a factor of `OTHER_CAP`, else `NO`.  The cap is
+    taken from the fit.  If a cap of this size would not show in the weights, the cap
+    that was ``passed`` to attention counts, None for no cap.  If that is NaN, for not
+    known, the answer is `UNDETERMINED`.
     """
     cap = head.parameter if head.form == "cap" else None
     if cap is None and head.fit is not None:
@@ -345,6 +352,7 @@ def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
 
     The words say the divisor, form, mask and sum of weights, what was expected, and
     likely mistakes: ``scores are divided by 8.000 ± 0.002 = sqrt(d_k); a causal mask``.
+    For heads without a divisor they are the text of `OUTCOMES` alone.
     """
     one = finding.heads[0]
     meant, mask = answer.expected.at(one.head.layer), one.mask
@@ -367,9 +375,10 @@ def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
 def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
     """Return the mean divisor of the heads of a finding in words.
 
-    Such as ``scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.  If the divisor is not
-    known closely enough for a formula, it is a multiple of sqrt(d_k).  ``wanted`` is
-    the name of the expected divisor, which is preferred if several formulas fit.
+    Such as ``scores are divided by 8.000 ± 0.002 = sqrt(d_k)``.  If no single formula
+    fits, or the interval is too wide to say, it is a multiple: ``scores are divided by
+    8.2 ± 0.4, 1.02 times sqrt(d_k)``.  ``wanted`` is the name of the expected divisor,
+    which is preferred if several formulas fit.
     """
     heads = finding.heads
     divisor = math.fsum(one.divisor for one in heads) / len(heads)

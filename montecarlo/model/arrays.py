@@ -87,9 +87,10 @@ class Receiver:
 
 
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
-    """Return an array; raise an `InputError` unless it holds floating-point numbers.
+    """Return an array-like as an array; raise an `InputError` unless it holds floats.
 
-    ``name`` is its name in the message.
+    Integers are an error, too.  bfloat16 and float8 are accepted, and so are entries
+    that are NaN or infinite.  ``name`` is the array's name in the message.
     """
     try:
         values = np.asarray(array)
@@ -116,7 +117,9 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
     """Return a view of an array with all of `AXES`, in their order.
 
     Axes that the array lacks have the length 1.  ``axes`` are the names of the array's
-    axes.  If ``key`` is among them, it is the last axis, in place of ``d``.
+    axes.  If ``key`` is among them, it is the last axis, in place of ``d``.  An
+    `InputError` is raised if the number of names is not that of axes, or an axis is
+    empty.
     """
     if array.ndim != len(axes) or 0 in array.shape:
         raise InputError(
@@ -137,6 +140,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes; raise an `InputError` if they are not usable.
 
     They must be different names of `AXES`, and all of `NEEDED` must be among them.
+    ``batch`` is accepted, too, and returned as ``sequence``.
     """
     given: Any = axes
     names = [] if isinstance(given, str) or not isinstance(given, Sequence) else given
@@ -158,7 +162,10 @@ class SequenceArrays(NamedTuple):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Numbers of layers, heads and key heads, and d_k; equal in all sequences."""
+        """Numbers of layers, heads and key heads, and d_k; equal in all sequences.
+
+        Such as ``{"layer": 12, "head": 8, "head of k": 2, "d": 64}``.
+        """
         q, k = (self.layers[name] for name in "qk")
         sizes = len(q), len(q[0]), len(k[0]), q[0].shape[-1]
         return dict(zip(("layer", "head", "head of k", "d"), sizes, strict=True))
@@ -176,8 +183,8 @@ def make_sequences(
     Parameters
     ----------
     arrays : mapping
-        By their names in `NAMES`.  If only one of values and outputs is there, it is
-        left out.
+        By their names in `NAMES`; ``q`` and ``k`` must be there.  If only one of values
+        and outputs is there, it is left out, and so is ``added`` without both.
     axes : sequence of str or None
         Names of the axes; None for all of `AXES`.
     labels : mapping, optional
@@ -188,7 +195,9 @@ def make_sequences(
     Raises
     ------
     InputError
-        If axes are not usable, or arrays do not fit each other.
+        If axes are not usable, or arrays do not fit each other.  Also if ``axes`` is
+        None and queries have more heads than tokens, and 2 tokens or more: these axes
+        are probably swapped.
     """
     checked_axes = check_axes(AXES if axes is None else axes)
     labels = labels or {name: name for name in arrays}
@@ -251,17 +260,20 @@ class Rows:
 
     @property
     def weights(self) -> Array:
-        """Attention weights, shape (n_rows, n_keys)."""
+        """Attention weights, shape (n_rows, n_keys); a `KeyError` without them."""
         return self.made["weights"]
 
     @property
     def values(self) -> Array:
-        """Values, shape (n_keys, d_v)."""
+        """Values, shape (n_keys, d_v); a `KeyError` without them."""
         return self.made["v"]
 
     @property
     def outputs(self) -> Array:
-        """Outputs, the weighted means of the values, shape (n_rows, d_v)."""
+        """Outputs, the weighted means of the values, shape (n_rows, d_v).
+
+        A `KeyError` without them.
+        """
         return self.made["outputs"]
 
     @property
@@ -281,7 +293,10 @@ class Rows:
         return np.abs(self.offsets).astype(float)
 
     def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
-        """Return the rows that an index or a mask chooses, with all keys."""
+        """Return those of the rows that a slice or a boolean mask chooses.
+
+        All keys stay, and values, which have no axis of rows.
+        """
         made = {n: a if n == "v" else a[chosen] for n, a in self.made.items()}
         return replace(
             self,
@@ -317,11 +332,18 @@ class Model:
         return [Head(layer, h) for layer in self.layers for h in self.head_labels]
 
     def read(self, head: Head, sequence: int) -> tuple[Array, Array]:
-        """Return queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
+        """Return (queries, keys) of one sequence of a head, shapes (n_tokens, d_k).
+
+        Keys may have another number of tokens.  An `InputError` is raised if an entry
+        is not finite.
+        """
         return self._read("q", head, sequence), self._read("k", head, sequence)
 
     def take(self, head: Head, sequence: int) -> dict[str, NDArray[Any]]:
-        """Return all arrays of one sequence of a head as they are, finite or not."""
+        """Return all arrays of one sequence of a head by name, finite or not.
+
+        They are in their number formats, with the axes (token, d or key).
+        """
         names = self.sequences[sequence].layers
         return {name: self._find(name, head, sequence) for name in names}
 
@@ -329,7 +351,7 @@ class Model:
         """Return queries, keys and values by name, each of shape (head, token, d).
 
         Only those that were recorded.  Keys and values have the heads of keys, which
-        may be fewer.
+        may be fewer.  An `InputError` is raised if an entry is not finite.
         """
         first_of = {shared: head for head, shared in self.key_heads.items()}
         return {
@@ -346,7 +368,8 @@ class Model:
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
         """Return at most ``n_rows`` rows of one sequence of a head, with all keys.
 
-        The rows are evenly spaced, and the last one is among them.
+        The rows are evenly spaced, and the last one is among them.  An `InputError` is
+        raised if an array is not finite, or has entries or scores of `LARGEST` or more.
         """
         n_tokens = len(self._find("q", head, sequence))
         step = -(-n_tokens // n_rows)
@@ -449,7 +472,8 @@ def open_arrays(
     """Return a model of arrays in memory, given by their names in `NAMES`.
 
     By default they have all of `AXES`; ``weights`` and ``added`` have keys last, in
-    place of ``d``.
+    place of ``d``.  An array that is None counts as missing.  An `InputError` is raised
+    if ``q`` or ``k`` is missing, or if arrays or axes are not usable.
     """
     if missing := [name for name in "qk" if arrays.get(name) is None]:
         raise InputError(f"{missing[0]} must be an array, got None")
@@ -467,6 +491,7 @@ def make_model(
 ) -> Model:
     """Return a model of sequences, which must have the same arrays and sizes.
 
+    Only numbers of tokens may differ; any other difference raises an `InputError`.
     ``layers`` are the numbers of the layers, by default from 0 on.
     """
     sizes = sequences[0].sizes
@@ -495,7 +520,8 @@ def _require_fit(
 ) -> None:
     """Raise an `InputError` if sizes of arrays do not fit each other.
 
-    The arrays have all axes; ``labels`` are their names in messages.
+    The arrays have all axes; ``labels`` are their names in messages.  With ``causal``,
+    there must be as many queries as keys.
     """
     sizes = {
         name: dict(

@@ -89,7 +89,8 @@ class Call(NamedTuple):
 class Captured:
     """The calls of attention of a model that `capture` recorded, layer by layer.
 
-    A *pass* is one run of the model; its calls of attention are layers 0, 1, ...
+    A *pass* is one run of the model; its calls of attention are layers 0, 1, ...  A
+    layer whose calls all have a single key is not counted.
 
     Attributes
     ----------
@@ -121,8 +122,8 @@ class Captured:
 
         If ``rows`` is None and the recorded arrays exceed `MOST_BYTES`, without those
         that were added to scores, ``rows`` becomes `ROWS`: all calls so far are cut to
-        that many last queries of each sequence.  A call in which every sequence has a
-        single key counts as a layer, but is not kept.
+        that many last queries of each sequence.  Of a call in which every sequence has
+        a single key, only the place in the pass is recorded.
         """
         if not self._is_open:
             self._passes.append([])
@@ -159,6 +160,8 @@ class Captured:
     def _layers(self) -> list[list[Call]]:
         """The calls of each layer: for each layer a list with one call for each pass.
 
+        Calls with a single key are left out.  A layer without others is not counted.
+
         Passes with the same number of calls are further sequences of the same layers.
         Passes with another number of calls have layers of their own, such as if
         generate() runs an encoder once and a decoder several times.
@@ -184,7 +187,8 @@ class Captured:
     def miss(self, reason: str, *, is_certain: bool) -> None:
         """Note the reason why an operation could not be recorded.
 
-        ``is_certain`` says whether the operation surely was attention.
+        ``is_certain`` says whether the operation surely was attention.  At most
+        `MOST_MISSED` different reasons are noted; further ones are ignored.
         """
         if len(self._missed) < MOST_MISSED:
             self._missed.setdefault(reason, is_certain)
@@ -264,7 +268,9 @@ class Captured:
         Raises
         ------
         InputError
-            If nothing was recorded, or some attention could not be traced.
+            If nothing was recorded; if some attention could not be traced and
+            ``layers`` are not given; if a number is not that of a layer; or if sizes or
+            arrays of a layer differ by pass.
         """
         return tuple(map(self._model_of, self._layers_by_kind(layers).values()))
 
@@ -340,6 +346,12 @@ class Captured:
             A row per layer and head, columns as `montecarlo.model.head_summary`
             defines them: ``score_max`` and quantiles, ``entropy``, ``entropy_share``,
             ``weight_max``, ``saturated_rows``, ``scale``.
+
+        Raises
+        ------
+        InputError
+            As from `models`: if nothing was recorded, or some attention could not be
+            traced.
         """
         import pandas as pd
 
@@ -353,7 +365,8 @@ class Captured:
     def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
         """Return the scale that each head applies, as `montecarlo.applied_scale` does.
 
-        ``layers`` are numbers of layers, by default all.
+        A table with a row for each head.  ``layers`` are numbers of layers, by default
+        all.  An `InputError` is raised in the same cases as by `models`.
         """
         scales = [find_scales(model) for model in self.models(layers)]
         heads = chain.from_iterable(one.heads for one in scales)
@@ -361,6 +374,8 @@ class Captured:
 
     def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
         """Write an npz file that ``python -m montecarlo observe`` reads.
+
+        An existing file is replaced.
 
         Parameters
         ----------
@@ -373,7 +388,8 @@ class Captured:
         ------
         InputError
             If layers or sequences differ in a size: then name layers that do not.  Also
-            if the path has another suffix.
+            if the path has another suffix or its folder does not exist, and in the
+            cases of `models`.
         """
         if Path(path).suffix not in {"", ".npz"}:
             raise InputError(f"path must end in .npz, got {str(path)!r}")
@@ -438,7 +454,7 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Add a call to ``captured``, and update how many rows of others are kept."""
+        """Record a call, and the number of rows to record of the calls after it."""
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

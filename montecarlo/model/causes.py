@@ -107,10 +107,11 @@ def explain(
     -------
     tuple of Cause
         The first cause that explains `ALL` of the difference, or that explains `HALF`
-        and leaves no more than rounding.  With it the cause ``beside`` it, if it has
-        one.  If there is no such cause, those that explain most, up to 0.01 less than
-        the best, but none with ``is_free``.  Empty if the best explains less than
-        `EXPLAINS`.  In the result, the arrays ``made`` are empty.
+        and leaves no more than rounding.  Its share ``explained`` is at least `ALL`.
+        If it has a second cause ``beside``, that follows it.  If there is no such
+        cause, those that explain most, up to 0.01 less than the best, but none with
+        ``is_free``.  Empty if the best explains less than `EXPLAINS`.  In the result,
+        the arrays ``made`` are empty.
     """
     difference, judged = _norm(array - before), list[Cause]()
     for one in causes:
@@ -131,10 +132,11 @@ def explain(
 
 
 def roundings_of(n: int) -> float:
-    """Return a bound of the root mean square of n rounding errors, in roundings.
+    """Return a bound of the root mean square of n errors, over the rounding error.
 
-    Squares of uniform errors have lighter tails than those of normal ones, whose sum is
-    bounded by Laurent and Massart (2000, lemma 1).
+    Rounding alone exceeds it with a probability below `FALSE_ALARM`.  It is at least
+    `ROUNDINGS`.  Squares of uniform errors have lighter tails than those of normal
+    ones, whose sum is bounded by Laurent and Massart (2000, lemma 1).
     """
     log = -math.log(FALSE_ALARM) / max(n, 1)
     return max(ROUNDINGS, STEP * math.sqrt(1.0 + 2.0 * math.sqrt(log) + 2.0 * log))
@@ -184,10 +186,11 @@ def say_ends(values: Array) -> str:
 def explain_factor(
     name: str, port: Array, reference: Array, rounding: float
 ) -> tuple[Cause, ...]:
-    """Return the cause that an array is a multiple of the reference's; () if it is not.
+    """Return (cause,) if an array is a multiple of the reference's; () if it is not.
 
     The factor is one number for all rows, or one for each row.  ``rounding`` is the
-    relative rounding error, and ``name`` is that of the array.
+    rounding error relative to the norm of ``reference``, and ``name`` is that of the
+    array.
     """
     factor, told = best_factor(port, reference), "multiplies {name} by {port:.4g}"
     cause = Cause(name, told, factor * reference, 1, factor.item(), 1.0, is_free=True)
@@ -203,7 +206,7 @@ def best_factor(
     """Return the factor f for which f * ``reference`` is nearest to ``port``.
 
     A least-squares fit over ``axis``, by default over all axes.  In the result these
-    axes have the length 1.
+    axes have the length 1.  The factor is 0 where the reference is 0.
     """
     square = np.square(reference).sum(axis=axis, keepdims=True)
     found = (port * reference).sum(axis=axis, keepdims=True)
@@ -241,7 +244,7 @@ def _few_tokens(
 
 
 def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
-    """Yield causes before rotary embeddings: another gain or bias, a norm of one side.
+    """Yield causes that act before rotary embeddings: a gain, bias, norm or clamp.
 
     Both sides are rotated back by the public rotary embedding after which such a cause
     fits best.
@@ -278,9 +281,10 @@ def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
 
 
 def _clamped(ours: Array, theirs: Array) -> tuple[Array, Array]:
-    """Return what the port has if it clamps entries, and if the reference alone does.
+    """Return (the port's vectors if it clamps, those if only the reference clamps).
 
-    All have the shape (..., head, token, d).
+    Both are predictions: ``ours`` gives the limit of the first, and the entries at the
+    limit of the second.  All arrays have the shape (..., head, token, d).
     """
     ends = (np.abs(x).max(axis=(-3, -2, -1), keepdims=True) for x in (ours, theirs))
     largest, other = ends
@@ -394,9 +398,10 @@ class Rotary(NamedTuple):
     def say(self, other: "Rotary", d: int, side: str) -> str:
         """Return in words how this embedding differs from another one.
 
-        ``forwards`` if it does not.  ``d`` is the number of entries of a vector.  In
-        the place of the base stands a field to be filled in later: ``{port:.6g}`` if
-        ``side`` is ``port``.
+        Such as ``with base {port:.6g}, pairs of neighbours``: the base is a field to be
+        filled in later, which ``side``, ``port`` or ``reference``, names.  ``forwards``
+        if nothing differs, and ``not at all`` if this embedding rotates nothing.  ``d``
+        is the number of entries of a vector.
         """
         if math.isinf(self.base):
             return "not at all"
@@ -426,9 +431,10 @@ def public_rotations(d: int) -> list[Rotary]:
 def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield the cause that port and reference use different rotary embeddings, if any.
 
-    Each side is rotated back by every embedding of public models.  The best pair of
-    embeddings leaves the most similar vectors: as rotations keep lengths, the pair with
-    the largest inner product.  Nothing is yielded if lengths of vectors differ.
+    Each side is rotated back by every embedding of public models.  The cause is that of
+    the two embeddings which leave the most similar vectors.  As rotations do not change
+    lengths, these have the largest inner product.  Nothing is yielded if lengths of
+    vectors differ.
     """
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
@@ -450,9 +456,9 @@ def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
 
 def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
-    """Return a sort key of two rotary embeddings, larger for a more usual pair.
+    """Return a sort key of two rotary embeddings, larger if they are more usual.
 
-    ``both`` are those of port and reference.
+    ``both`` are (that of the port, that of the reference).
     """
     usual = sum(one.over == one.width for one in both)
     return sum(one.sign for one in both), both[0].base == both[1].base, usual
@@ -574,7 +580,10 @@ class LogitRule(NamedTuple):
         return np.asarray(scaled)
 
     def weights(self, rows: Rows) -> Array:
-        """Return the attention weights of rows by this rule, shape (n_rows, n_keys)."""
+        """Return the attention weights of rows by this rule, shape (n_rows, n_keys).
+
+        A bias of form ``offset``, ``key`` or ``pair`` is left out.
+        """
         form, parameter = (
             self.form if self.form in fits.FORMS else "plain",
             self.parameter,
@@ -598,8 +607,8 @@ class HeadSide:
     def allowed(self, scale: float, drift: float = 0.0) -> float:
         """Return the relative error of weights and outputs by rounding of scores.
 
-        ``scale`` is the factor of scores, and ``drift`` the relative error of queries
-        and keys.
+        It is at least `LEAST`.  ``scale`` is the factor of scores, and ``drift`` the
+        relative error of queries and keys.
         """
         scores = self.rows.scores
         weights = self.rows.made.get("weights")
@@ -615,7 +624,11 @@ class HeadSide:
 
     @cached_property
     def rule(self) -> LogitRule | None:
-        """The rule that makes the weights or outputs; None if none fits."""
+        """The rule that makes the weights or outputs; None if none fits.
+
+        With captured weights it is None only if they allow no fit at all: if no rule
+        holds, it is the fitted scale alone, with ``is_fit`` False.
+        """
         n_rows, n_keys = self.rows.scores.shape
         is_captured = "weights" in self.rows.made
         most = FIT_ROWS if is_captured else max(FEWEST_ROWS, FIT_PAIRS // n_keys)
@@ -680,7 +693,10 @@ class HeadSide:
 
 
 def have_same_outputs(port: HeadSide, reference: HeadSide) -> bool:
-    """Return whether outputs agree up to rounding, so that no weights are needed."""
+    """Return whether outputs agree up to rounding, so that no weights are needed.
+
+    The rounding is that of scores with the scale 1/√d_k.  False if shapes differ.
+    """
     sides = port, reference
     allowed = max(one.allowed(one.d_k**-0.5) for one in sides)
     ours, theirs = (one.rows.outputs for one in sides)
@@ -841,9 +857,9 @@ class HeadPair:
         return found[0], found[1]
 
     def total(self, sink: float) -> Array:
-        """Return the sum of the weights of each row beside a sink, shape (n_rows, 1).
+        """Return the sum of the weights of each row if there is a sink, (n_rows, 1).
 
-        ``sink`` is the logit of the sink.
+        The sink takes the rest of 1.  ``sink`` is its logit.
         """
         logits = np.where(np.isfinite(self.logits), self.plain, -np.inf)
         return np.exp(-np.logaddexp(0.0, sink - logsumexp(logits, axis=1)))[:, None]
@@ -872,7 +888,10 @@ class HeadPair:
 
     @property
     def sees_the_same(self) -> bool:
-        """Whether no key is hidden on one side only, as far as weights show it."""
+        """Whether no key is hidden on one side only, as far as weights show it.
+
+        True if the port's rows have no weights.
+        """
         if "weights" not in self.port.rows.made:
             return True
         ours, theirs = self.port.rows.weights, self.reference.rows.weights
@@ -907,7 +926,9 @@ class HeadPair:
         rounding : float
             The largest such difference that rounding can make.
         causes : tuple of Cause
-            Empty if the difference is within rounding, or if nothing explains it.
+            Empty if nothing explains the difference, or if it is within rounding and
+            rows see the same keys.  Also empty if weights of one side reproduce the
+            outputs of the other, unless the cause is a scale or a mask.
         """
         allowed, norm = self.allowed_by(self.rule.scale), _norm(self.expected)
         size = _norm(self.ours - self.expected) / max(norm, TINY)
@@ -939,8 +960,10 @@ class HeadPair:
     def find_hidden_scale(self) -> Cause | None:
         """Return the cause that the port has another scale, if rows agree on it.
 
-        None if they do not.  It is for weights or outputs whose difference is so small
-        that rounding could make it.
+        It is for weights or outputs whose difference is so small that rounding could
+        make it.  None if rows do not agree, or if the scales differ by less than
+        `OTHER_SCALE`.  Also None if the scores of both sides differ, without weights of
+        the reference, or with fewer than two rows.
         """
         port, reference = self.port.rows.made, self.reference.rows.made
         theirs, away = self.reference.weights, self.scores - self.reference.rows.scores
@@ -1014,7 +1037,8 @@ def _say_offsets(rows: Rows, seen: Seen) -> str:
 def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
     """Yield the cause that all rows have another scale, then that each row has one.
 
-    ``logits`` are those that the scale is added to, by default `HeadPair.logits`.
+    The second needs more than 8 keys.  ``logits`` are those that the scale is added to,
+    by default `HeadPair.logits`.
     """
     ours = pair.ours
     logits = pair.logits if logits is None else logits

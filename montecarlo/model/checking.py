@@ -33,9 +33,16 @@ def open_source(
     ----------
     source : Captured, mapping, or path
     axes : sequence of str, optional
-        Names of the axes of arrays or a file; by default all of `AXES`.
+        Names of the axes of arrays or a file; by default all of `AXES`.  Not used for a
+        `Captured`.
     name : str
         What messages call the source.
+
+    Raises
+    ------
+    InputError
+        If the source is none of these or not usable, or a name of an array is not in
+        `NAMES`.
     """
     if isinstance(source, str | Path):
         return (open_files([Path(source)], axes=axes),)
@@ -70,7 +77,7 @@ def assert_attention_scale(
         divisor that the configuration of the model implies, by the convention of its
         architecture.  By default ``config`` if there is a configuration, else ``sqrt``.
     rtol : float
-        Largest relative difference from the expected divisor, between 0 and 1.
+        Largest relative difference from the expected divisor, above 0 and below 1.
     axes : sequence of str, optional
         Names of the axes of arrays, as for `montecarlo.observe`:
         ``("head", "token", "d")``.
@@ -81,8 +88,10 @@ def assert_attention_scale(
     Raises
     ------
     AssertionError
-        If a head divides by another divisor, or its divisor cannot be determined, or
-        the architecture is not known.  The message names layers, heads and divisors.
+        If a head divides by another divisor, or has another part than is configured,
+        such as a cap.  Also if a divisor cannot be determined, if some attention may
+        have been missed, or if the architecture is not known.  Heads whose arrays are 0
+        do not count.  The message names layers, heads and divisors.
     InputError
         If the source, or an option, is not usable.
     """

@@ -161,7 +161,10 @@ class Comparison:
     __repr__ = __str__
 
     def _say_alike(self) -> str:
-        """Return the sentence that nothing differs, with the sizes of differences."""
+        """Return the sentence that nothing differs, with the sizes of differences.
+
+        Unless ``left_out`` is empty, it begins with ``cannot be told:``.
+        """
         ratios = self.frame["difference"] / self.frame["rounding"]
         made = ratios[~self.frame["quantity"].isin(["q", "k"])].max()
         largest, said = ratios.max(), "no head differs by more than rounding"
@@ -204,10 +207,11 @@ def compare(
 ) -> Comparison:
     """Compare what was captured of a port with its reference, head by head.
 
-    Both must have seen the same tokens.  Up to 8 sequences are compared.  If the
-    weights of all heads fit into 256 MB, all rows that both sides have are compared.
-    If only one side has weights, those of the other are computed from its queries,
-    keys, mask and outputs, as ``scaled_dot_product_attention`` has them.
+    Both must have seen the same tokens.  The first 8 sequences are compared.  If the
+    weights of all heads fit into 256 MB, all rows that both sides have are compared;
+    else some at even distances.  If only one side has weights, those of the other are
+    computed from its queries, keys, mask and outputs, as
+    ``scaled_dot_product_attention`` has them.
 
     Parameters
     ----------
@@ -217,10 +221,12 @@ def compare(
     reference : Captured, mapping, or path
         The same for the reference.
     rtol : float
-        Relative difference from which on a difference without a known cause counts.
-        With a known cause it counts beyond the rounding error.
+        Relative difference from which on a difference without a known cause counts,
+        above 0 and below 1.  With a known cause it counts if it is larger than the
+        rounding error.
     axes : sequence of str, optional
-        Names of the axes of arrays, ``("head", "token", "d")``.
+        Names of the axes of arrays and files, such as ``("head", "token", "d")``; by
+        default all axes of `montecarlo.observe`.
 
     Returns
     -------
@@ -230,7 +236,8 @@ def compare(
     Raises
     ------
     InputError
-        If sizes of both sides differ, or an argument is not usable.
+        If sizes of both sides differ, arrays of the reference are not finite, or an
+        argument is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     both = [one for one in (port, reference) if isinstance(one, Captured)]
@@ -327,10 +334,11 @@ class LayerSide:
 def _open_layers(
     name: str, source: Source, axes: Sequence[str] | None
 ) -> dict[int, LayerSide]:
-    """Return the layers of port or reference: number of the layer -> layer.
+    """Return the layers of port or reference: number of the layer -> `LayerSide`.
 
-    ``name`` is ``port`` or ``reference``.  If no scale was passed to attention, that of
-    the layer is 1 / sqrt(d_k), the default of torch.
+    ``name`` is ``port`` or ``reference``.  The scale of a layer is that which was
+    passed to attention, or torch's default 1 / sqrt(d_k) if none was.  It is None if it
+    is not known, as for arrays and files, or if scores have a cap.
     """
     passed: dict[int, float] = {}
     if isinstance(source, Captured):
@@ -386,8 +394,10 @@ class LayerComparison:
         """Compare queries, keys and values of each sequence, then weights or outputs.
 
         What differs is added to ``findings``, and every number to ``lines``.
-        ``roundings`` is the allowed difference of vectors, as a multiple of a rounding
-        error.
+        Differences of queries and keys that leave all scores and weights the same are
+        no findings.  If the port has swapped axes, repeated keys, or numbers that are
+        not finite, ``is_last`` becomes True.  ``roundings`` is the allowed difference
+        of vectors, as a multiple of a rounding error.
         """
         try:
             for sequence in range(self.n_sequences):
@@ -460,7 +470,7 @@ class LayerComparison:
         _require_same(f"tokens: numbers of queries and keys{where}", *sizes)
 
     def _compare_vectors(self, roundings: float) -> None:
-        """Compare queries, keys and values of a sequence; update the rounding error.
+        """Compare queries, keys and values of a sequence; update ``off`` and ``grown``.
 
         ``roundings`` is as in `compare`.
         """
@@ -506,10 +516,10 @@ class LayerComparison:
     def _find_misplaced(
         self, name: str, port: Array, reference: Array
     ) -> tuple[causes.Cause, ...]:
-        """Return the cause that heads of the port have vectors of other heads, if so.
+        """Return (cause,) if heads of the port have vectors of other heads, else ().
 
-        Such as heads in another order, or keys in place of queries.  The tuple is empty
-        if it is not so.
+        Such as heads in another order, or keys in place of queries.  At least half of
+        the heads must have vectors that the reference has, too.
 
         Parameters
         ----------
@@ -714,8 +724,8 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        The arrays of a head in one sequence: ``q`` and ``k``, and ``weights``, ``v``,
-        ``outputs`` and ``added`` as far as they are known.
+        The arrays of a head in one sequence, not all of them finite: ``q`` and ``k``,
+        ``weights`` or ``outputs``, and ``v`` and ``added`` as far as they are known.
     """
     lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
     for name in VECTORS:

@@ -103,7 +103,7 @@ class Expected:
     layers: Mapping[int, "Expected"] = field(default_factory=dict)
 
     def at(self, layer: int) -> "Expected":
-        """Return the expected divisor of a layer."""
+        """Return the `Expected` of a layer; this one if ``layers`` lacks the layer."""
         return self.layers.get(layer, self)
 
     @property
@@ -114,7 +114,10 @@ class Expected:
 
     @property
     def text(self) -> str:
-        """The divisor and how it is derived, as part of a sentence."""
+        """The divisor and how it is derived, as part of a sentence: ``sqrt(d_k) = 8``.
+
+        If a configuration does not determine the divisor, the reason.
+        """
         if self.derivation:
             return self.derivation
         if self.typed in KNOWN:
@@ -147,7 +150,9 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
     """Return the value of a divisor at d_k; it is given as a number, name or formula.
 
-    ``name`` is that of the parameter, for the `InputError` if the value is not usable.
+    The names are those of `DIVISORS`.  An `InputError` is raised if it is none of
+    these, or not usable.  ``name`` is that of the parameter, in messages about a value
+    that is too small or too large at this d_k.
     """
     value = parse_divisor(str(divisor)).value(d_k)
     return require_number(name, value, SMALLEST, LARGEST)
@@ -158,9 +163,9 @@ def divisors_within(
 ) -> tuple[KnownDivisor, ...]:
     """Return the divisors of `KNOWN` whose value is from ``low`` to ``high``.
 
-    A divisor that equals a simpler one at these sizes is left out.  So are powers of a
-    number of heads or of a d_k that is 1, and powers of ``key_heads`` if each query
-    head has its own key head.
+    A divisor that equals a simpler one at these sizes is left out.  That is, one with
+    ``n_heads`` or with ``d_k`` if this is 1, and one with ``key_heads`` if these are 1
+    or as many as ``n_heads``.
     """
     return tuple(
         one
@@ -189,7 +194,8 @@ def say_factor(value: float, *sizes: int) -> str:
     """Return a factor of the scores in words, with a formula: ``0.125 = 1/sqrt(d_k)``.
 
     If no formula is within `CLOSE`, or several are, it is a multiple of 1/sqrt(d_k).
-    ``sizes`` are d_k, number of heads and number of key heads.
+    The factors 0, 1 and -1 stand alone.  ``sizes`` are d_k, number of heads and number
+    of key heads.
     """
     size, plain = abs(value), f"{value:.4g}"
     if not (size > 0.0 and math.isfinite(size)):
@@ -204,7 +210,7 @@ def say_factor(value: float, *sizes: int) -> str:
 def hints_at(
     divisor: float, expected: Expected, d_k: int, n_heads: int, *, is_known_twice: bool
 ) -> tuple[str, ...]:
-    """Return the mistake that leads to a wrong divisor, if exactly one does.
+    """Return the likely mistakes behind a wrong divisor, as a tuple of names.
 
     Parameters
     ----------
@@ -219,9 +225,10 @@ def hints_at(
     Returns
     -------
     tuple of str
-        Keys of `HINTS` in answers: keys of ``expected.mistakes``, else one of ``sign``,
-        ``missing``, ``twice``, ``multiplied``, ``width`` or ``heads``.  Empty if none
-        of these leads to the divisor, or several do.
+        Keys of `HINTS` in answers.  ``("sign",)`` for a negative divisor.  Else all
+        keys of ``expected.mistakes`` that lead to the divisor.  If none does, one of
+        ``missing``, ``twice``, ``multiplied``, ``width`` and ``heads``, but only if it
+        is the only one that does.  Otherwise empty.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -312,7 +319,11 @@ class Fields(NamedTuple):
         return f"(configuration of {self.kind})"
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
-        """Return (name, number) of the first field that is set; None if none is."""
+        """Return (name, number) of the first field that is set; None if none is.
+
+        What ``per_layer_config`` sets for this layer counts before what is set for all.
+        An `InputError` is raised if the value is not a positive number.
+        """
         by_layer = _mapping(self.config, "per_layer_config").items()
         own = {int(n): one for n, one in by_layer if str(n).isdecimal()}
         for name in names:
@@ -336,7 +347,10 @@ class Fields(NamedTuple):
 
     @property
     def rope(self) -> Config:
-        """The fields of rotary embeddings, whose name depends on the version."""
+        """The fields of rotary embeddings, or an empty mapping without any.
+
+        They are ``rope_parameters`` or ``rope_scaling``, depending on the version.
+        """
         found = _mapping(self.config, "rope_parameters")
         return found or _mapping(self.config, "rope_scaling")
 
@@ -353,7 +367,11 @@ def _mapping(config: Config, name: str) -> Config:
 
 
 def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
-    """Return the width of a head for the divisor, and how it is derived, in words."""
+    """Return (width of a head for the divisor, how it is derived, in words).
+
+    An `InputError` is raised if fields are missing, and an `_UndeterminedError` if
+    encoder and decoder have different numbers of heads.
+    """
     if convention.width:
         found = [fields.need([name]) for name in convention.width]
     elif one := fields.find(HEAD_DIM):
@@ -375,7 +393,10 @@ class _UndeterminedError(Exception):
 
 
 def _sqrt(fields: Fields, convention: Convention) -> Expected:
-    """Return the divisor that is the square root of the width of a head."""
+    """Return the divisor sqrt(f d) for the width d of a head; f is mostly 1.
+
+    f is ``convention.factor``.
+    """
     width, text = _width(fields, convention)
     width *= convention.factor
     if convention.factor != 1.0:
@@ -430,7 +451,7 @@ def _mscale(fields: Fields, convention: Convention) -> Expected:
     """Return DeepSeek's divisor: sqrt(width of a head) / m^2.
 
     YaRN multiplies both queries and keys by the factor m (Peng et al. 2023, equation
-    22).
+    22).  m is 1 without such a scaling, or if ``mscale_all_dim`` is not set.
     """
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
@@ -536,7 +557,8 @@ def _measured(
     """Return the measured factor of q·k before attention; None if it was not measured.
 
     Rotary embeddings have no part in it.  If it is near ``usual``, the factor that the
-    convention implies, it is exactly that.
+    convention implies, it is exactly that.  1 where the scale of the caller includes
+    such factors.  None, too, where a measured factor says little, as with ``clip_qkv``.
     """
     if caller.is_whole:
         return 1.0
@@ -565,7 +587,9 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
 
     ``callers`` maps numbers of layers to the modules that called attention.  If an
     architecture scales queries before attention, the divisor is what remains for
-    attention itself; that needs a measured factor of the queries.
+    attention itself; that needs a measured factor of the queries.  Where a
+    configuration does not determine the divisor, ``value`` is NaN and ``derivation``
+    the reason.  If layers differ, ``value`` of the result is NaN: see `Expected.at`.
 
     Raises
     ------

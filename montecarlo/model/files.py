@@ -34,7 +34,7 @@ def open_files(
     paths : sequence of Path
         ``.npz`` files of arrays ``q`` and ``k``, or ``.pt`` files with a dict of such
         tensors.  Attention ``weights``, or ``v`` and ``outputs``, are read if they are
-        there.
+        there, the latter with ``added``.
     axes : sequence of str, optional
         Names of the arrays' axes; by default all of `AXES`.
     causal : bool
@@ -56,7 +56,11 @@ def open_files(
 
 
 def require_files(paths: Sequence[Path]) -> None:
-    """Raise an `InputError` if a file cannot be read, or is given twice."""
+    """Raise an `InputError` if a file cannot be read, or is given twice.
+
+    Also if its name does not end in ``.npz`` or ``.pt``, if it is no regular file, or
+    if a ``.pt`` file is given without torch.
+    """
     for path in paths:
         if path.suffix not in {".npz", ".pt"}:
             raise InputError(
@@ -73,7 +77,10 @@ def require_files(paths: Sequence[Path]) -> None:
 
 
 def _read_file(path: Path) -> dict[str, NDArray[Any]]:
-    """Return those arrays of a file whose names are in `NAMES`: name -> array."""
+    """Return those arrays of a file whose names are in `NAMES`: name -> array.
+
+    An `InputError` is raised if ``q`` or ``k`` is missing, or the file is not usable.
+    """
     with path.open("rb") as file, _errors_in_one_line(path):
         if path.suffix == ".npz":
             if file.read(2) != b"PK":  # with which archives begin
@@ -100,7 +107,10 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
 
 @contextmanager
 def _errors_in_one_line(path: Path) -> Iterator[None]:
-    """Raise a one-line `InputError` for what NumPy or torch raises in a with block."""
+    """Raise a one-line `InputError` for what NumPy or torch raises in a with block.
+
+    An error because of too many open files is raised as it is.
+    """
     try:
         yield
     except InputError:
@@ -119,7 +129,8 @@ def _errors_in_one_line(path: Path) -> Iterator[None]:
 def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
     """Return an array as floating-point numbers; raw bytes of bfloat16 become float32.
 
-    ``label`` is the name of the array in the message of an error.
+    An `InputError` is raised for integers and other types.  ``label`` is the name of
+    the array in its message.
     """
     if array.dtype.str[1:] == "V2":  # NumPy reads bfloat16 so
         upper = np.ascontiguousarray(array).view("<u2").astype(np.uint32)

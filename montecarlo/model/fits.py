@@ -298,7 +298,7 @@ def choose_fit(fits: Sequence[Fitted]) -> Fit:
     """Return the fit of the simplest form that no other clearly beats.
 
     ``fits`` are those of all forms, the simplest first.  The chosen one is tested for
-    rows whose scales differ.
+    rows whose scales differ.  If they do, the form of the result is ``row``.
     """
     fit = _choose_form([one.fit for one in fits])
     (chosen,) = (one for one in fits if one.fit.form == fit.form)
@@ -341,8 +341,9 @@ def _is_better(one: Fit, first: Fit) -> bool:
 def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
     """Return a fit after a test whether rows have scales of their own.
 
-    If they have, its form becomes ``row``.  If rounding can be the reason, or if scales
-    are nearly the same, its standard error covers their spread.
+    If they have, its form becomes ``row``, and its scale their median.  If rounding can
+    be the reason, or if scales are nearly the same, only its standard error grows, to
+    cover their spread.  With too few numbers it is not changed.
     """
     evidence, direction, residual = chosen.evidence, chosen.direction, chosen.residual
     rows, weights = evidence.rows, evidence.weights
@@ -459,7 +460,11 @@ class LogWeights(Numbers):
         return np.array(min(found)[1:])
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return three effects on each logarithm, as the comment at `Evidence` says."""
+        """Return three effects on each logarithm, arrays of shape (n_numbers,).
+
+        By how much it moves if its weight is rounded, if its score is rounded, both
+        over the relative rounding error, and if its scaled score changes by 1.
+        """
         del form  # a logarithm moves by the relative error of its weight
         ones = np.ones_like(self.logs)
         return ones, np.abs(parameters[0] * self.scores), ones
@@ -468,8 +473,9 @@ class LogWeights(Numbers):
 def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None:
     """Return the fit of the scale to attention weights; None with too few numbers.
 
-    With ``is_quick``, a scale alone that leaves nearly no residual is returned at once.
-    Else it is compared with other forms, which may widen its interval.
+    None, too, if scores do not vary within rows.  With ``is_quick``, a scale alone that
+    leaves nearly no residual is returned at once.  Else it is compared with other
+    forms, which may widen its interval.
     """
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
@@ -524,9 +530,9 @@ def _other_fits(
 ) -> list[Fitted]:
     """Return fits of the forms other than ``plain``, the simplest first.
 
-    Only forms for which there are enough pairs.  ``groups`` maps a form to labels of
-    pairs that have a common bias.  Such forms are left out once a residual is within
-    rounding.
+    Only forms for which there are enough numbers.  ``groups`` maps each form with a
+    free bias to labels of the logarithms, equal where the bias is the same.  Such forms
+    are left out once a residual is within rounding.
     """
     free, fits = len(pairs.logs) - pairs.n_constants, list[Fitted]()
     if free - 2 >= FEWEST_LEFT:
@@ -544,8 +550,8 @@ def _other_fits(
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
     """Return the data with constants of groups subtracted, too, besides those of rows.
 
-    ``groups`` has the number of the group of each pair, from 0.  In the result a fit
-    has a free constant for each row and for each group.
+    ``groups`` has the number of the group of each logarithm, from 0.  In the result a
+    fit has a free constant for each row and for each group.
     """
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, int(pairs.rows.max()) + 1
     root = np.sqrt(pairs.weights)
@@ -585,6 +591,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     """Return which keys each row sees, as booleans of shape (n_rows, n_keys).
 
     ``mask`` is a key of `MASKS`, or `GIVEN` for the mask that was passed to attention.
+    All are True if that is not known.
     """
     if mask != GIVEN or block.added is None:
         return MASKS.get(mask, MASKS["none"])(block)
@@ -593,7 +600,10 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
 
 
 def see_keys(block: Rows) -> NDArray[np.bool_]:
-    """Return which rows see any key, (n_rows,), by the mask that was passed."""
+    """Return which rows see any key, booleans of shape (n_rows,), by the passed mask.
+
+    All are True if the mask that was passed to attention is not known.
+    """
     seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
     return seen
 
@@ -624,9 +634,11 @@ class Prediction(NamedTuple):
 
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Prediction:
-    """Return the outputs and weights of a form of logits for a block, under a mask.
+    """Return the `Prediction` of a form of logits for a block of rows, under a mask.
 
-    ``mask`` is a key of `MASKS`, or `GIVEN` for the mask that was passed to attention.
+    ``mask`` is a key of `MASKS`, or `GIVEN` for the mask that was passed to attention,
+    with its bias; then all keys are visible if it is not known.  Results are NaN for a
+    row that sees no key.
     """
     terms, slopes = FORMS[form](parameters, block.scores, block.distances)
     if mask == GIVEN and block.added is not None:
@@ -689,7 +701,12 @@ class Outputs(Numbers):
         return min(starts, key=size)
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return three effects on each entry, as the comment at `Evidence` says."""
+        """Return three effects on each entry, arrays of shape (n_entries,).
+
+        By how much it moves if what it is computed from is rounded, if scores are
+        rounded, both over the relative rounding error, and if each scaled score changes
+        by 1.  Changes are independent; the results are root mean squares.
+        """
         parts = []
         for block in self.blocks:
             made = make_outputs(form, parameters, block, self.mask)

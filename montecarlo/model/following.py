@@ -165,7 +165,10 @@ class Provenance(NamedTuple):
 
     @property
     def cap(self) -> float | None:
-        """The cap: the number that tanh was multiplied by; None without tanh."""
+        """The cap: the number that tanh was multiplied by; None without tanh.
+
+        1 if tanh was not multiplied, and NaN if the number is unknown.
+        """
         before = self.n_factors_before_cap
         return None if before is None else math.prod(self.factors[before:])
 
@@ -197,7 +200,8 @@ def label_tensor(shape: tuple[int, ...]) -> list[Tensor]:
 def _reshape(label: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return an index tensor in another shape.
 
-    Labels that are constant along the last axes are not copied in memory.
+    Labels that are constant along the last axes are not copied in memory.  A
+    `RuntimeError` is raised if more than `MOST_COPIED` labels would have to be.
     """
     if label.ndim and shape and label.shape[-1] == shape[-1] and not label.stride(-1):
         return _reshape(label[..., 0], shape[:-1])[..., None].expand(shape)
@@ -327,8 +331,8 @@ class ProvenanceTracker:
 
         ``name``, ``args`` and ``kwargs`` are those of the operation.  If several
         arguments have a provenance, scores and weights are preferred, and among them
-        those that can still be traced.  None if no argument has a provenance or begins
-        one.
+        those that can still be traced.  Else only the first argument counts: None if it
+        has no provenance and begins none.
         """
         known = [
             (one, provenance)
@@ -354,9 +358,11 @@ class ProvenanceTracker:
     ) -> Provenance:
         """Return a provenance after an operation that may multiply by a factor.
 
-        ``name`` is that of the operation, and ``others`` are its other arguments.  If
-        queries or keys are multiplied entry by entry, as by a rotary embedding, their
-        factors stay.  Other operations on queries and keys remove the factors.
+        ``name`` is that of the operation, and ``others`` are its other arguments.  For
+        scores, a factor that is no number is NaN, and other operations change nothing.
+        For queries and keys, factors stay if they are multiplied entry by entry, as by
+        a rotary embedding, copied, negated, or added to a tensor with the same factors.
+        Other operations remove the factors.
         """
         is_scores = provenance.product is not None
         factors = provenance.factors
@@ -465,7 +471,8 @@ class ProvenanceTracker:
         """Return whether a product is that of weights and values, which ends attention.
 
         If so, attention is added to the receiver, or reported as missed if it cannot be
-        read.
+        read.  True, too, if the factor may be weights and its trace was lost: that is
+        reported as missed.
 
         Parameters
         ----------
@@ -510,7 +517,8 @@ class ProvenanceTracker:
         """Add queries, keys, weights, values and outputs to the receiver.
 
         Return the reason if that fails, such as ``queries or keys were written into``,
-        and an empty string if it succeeds.
+        and an empty string if it succeeds.  With a single key nothing is added, and the
+        string is empty, too.
 
         Parameters
         ----------

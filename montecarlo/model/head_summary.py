@@ -163,7 +163,8 @@ def _read_added(added: Numbers | None) -> tuple[Numbers | float, Numbers | bool]
 def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:
     """Return a causal mask, True for visible keys, if all weights of later keys are 0.
 
-    Its shape is (1, n_rows, n_keys).  None if some of these weights are not 0.
+    Its shape is (1, n_rows, n_keys).  None if some of these weights are not 0, or if
+    there are no later keys.
     """
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
@@ -175,7 +176,8 @@ def _causal_mask(weights: Numbers) -> NDArray[np.bool_] | None:
 def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
     """Return the factor of q·k that was passed, or else torch's default 1 / sqrt(d_k).
 
-    NaN if it is unknown.
+    The default holds for the sources `BY_DEFAULT`.  Else the factor is NaN, for not
+    known.
     """
     given = passed.get("scale")
     if isinstance(given, float | int):

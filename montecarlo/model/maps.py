@@ -43,9 +43,11 @@ def attention_maps(
     Parameters
     ----------
     weights : array_like of floating-point numbers
-        At least 0.  The axis of keys is the last, and that of queries stands before it.
+        At least 0.  The axis of keys is the last; by default that of queries stands
+        before it.
     axes : sequence of str, optional
-        As for `montecarlo.observe`, with ``d`` for the axis of keys.
+        As for `montecarlo.observe`, with ``d`` as the last for the axis of keys, and
+        ``token`` for that of queries.
 
     Returns
     -------
@@ -54,10 +56,11 @@ def attention_maps(
         ``entropy``, in nats; ``effective_keys``, its exponential; ``weight_max``, the
         largest weight; ``first_key``, the weight of the first key, which is large if it
         serves as attention sink; and ``row_sum``, the sum of weights, which is less
-        than 1 with a sink, or if keys are cut off.  ``mask`` is judged by weights of 0
-        and named as in `montecarlo.applied_scale`.  ``softmax`` is the axis along which
-        weights sum to 1: ``keys``, or ``queries`` if softmax ran over the wrong axis,
-        or empty.
+        than 1 with a sink, or if keys are cut off.  The first three are of weights that
+        are divided by the sum of their row.  ``mask`` is judged by weights of 0, and
+        named as in `montecarlo.applied_scale`, such as ``causal``.  ``softmax`` is the
+        axis along which weights sum to 1: ``keys``, or ``queries`` if softmax ran over
+        the wrong axis, or empty.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
 def passed_mask(blocks: Sequence[Rows]) -> Mask:
     """Return the mask that was passed to attention; sums of weights are left unknown.
 
-    It is read from ``added`` of each block of rows.
+    It is read from ``added`` of each block of rows; ``none`` if these are not known.
     """
     seen = [keys_seen(one) for one in blocks]
     return Mask(*name_mask(blocks, [~one for one in seen], seen))
@@ -143,7 +143,8 @@ def _chunk_width(
 ) -> int:
     """Return the number of keys of a chunk; 0 if rows see more than their own chunk.
 
-    ``rest`` are hidden pairs that a causal mask does not explain.
+    0, too, if all rows are in one chunk.  ``rest`` are pairs of a query and a key that
+    are hidden although the key is not later.
     """
     first_keys = [one.argmax(axis=1) for one in seen]
     starts = joined(first_keys)

@@ -53,9 +53,11 @@ def observe_files(  # noqa: PLR0913 - what is typed
     expect, config
         As for `montecarlo.model.expected.find_expected`.
     rtol : float
-        Largest relative difference of a divisor from the expected one, from 0 to 1.
+        Largest relative difference of a divisor from the expected one, above 0 and
+        below 1.
     divisor : str, optional
-        Divisor of the quantities; by default the one that the model applies.
+        Divisor of the quantities; by default the median of those that heads apply, or
+        sqrt(d_k) if none is determined.
     track : callable
         Shows how many heads are done.
 

@@ -97,7 +97,8 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
     """Return sums over queries, keys, scores and attention rows, by group of sequences.
 
     There are at most `MOST_GROUPS` groups.  ``divisor`` is the number that scores are
-    divided by before softmax.
+    divided by before softmax.  An `InputError` is raised if squares of scores are too
+    large for float64.
     """
     n = len(model.sequences)
     n_groups = min(n, MOST_GROUPS)
@@ -328,7 +329,8 @@ def jackknife(stack: Array) -> HeadEstimate:
     """Return the estimate of a quantity, with a standard error by the jackknife.
 
     ``stack`` is from `head_quantities`: the value over all sequences, then for each
-    group of sequences the value without this group.
+    group of sequences the value without this group.  With the first alone, ``centre``
+    and ``std_error`` are NaN, and ``n_groups`` is 1.
     """
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
@@ -362,7 +364,10 @@ class ObservedHead(NamedTuple):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of each of `PARTS` in the variance of the scores; the sum is 1."""
+        """Share of each of `PARTS` in the variance of the scores, by name.
+
+        The sum is 1.  A share may be below 0 or above 1.
+        """
         variance = self.estimates["score_variance"].value
         return {name: self.estimates[f"part_{name}"].value / variance for name in PARTS}
 
@@ -419,8 +424,9 @@ def observe(
     Notes
     -----
     Quantities of the weights, such as ``entropy``, are means over rows after division
-    by ``divisor``.  Rows that see a single key are left out, and heads whose queries or
-    keys are equal for all tokens.  At most 256 rows of a sequence are used.
+    by ``divisor``.  At most 256 rows of a sequence are used for them.  Rows that see a
+    single key are left out, and so are heads whose queries, keys or scores are equal
+    for all tokens.
 
     Raises
     ------
@@ -466,8 +472,9 @@ def head_state(estimates: Mapping[str, HeadEstimate]) -> str:
     """Return the state of a head, one of `STATES`: how concentrated its weights are.
 
     ``estimates`` are those of its quantities by name.  A head is ``saturated`` if half
-    of its rows are.  Otherwise the share of keys that are effective decides, and the
-    mean largest weight whether it is ``balanced``.
+    of its rows are.  If not, it is ``flat`` if the share of keys that are effective is
+    at least `FLAT`.  If not, it is ``balanced`` if this share is at least `BALANCED`,
+    and the mean largest weight at most `BALANCED_WEIGHT`.  Else it is ``peaked``.
     """
     share, largest = estimates[SHARE].value, estimates["weight_max"].value
     if estimates["saturated_rows"].value >= 0.5:
@@ -480,7 +487,10 @@ def head_state(estimates: Mapping[str, HeadEstimate]) -> str:
 
 
 def observation_table(observation: Observation) -> "pd.DataFrame":
-    """Return a table with a row per head and quantity, and the columns `COLUMNS`."""
+    """Return a table with a row per head and quantity, and the columns `COLUMNS`.
+
+    The first rows, with layer and head `ALL`, are means over heads.
+    """
     heads = {one.head: one.estimates for one in observation.heads}
     count = len(observation.model.sequences)
     rate = intervals.POINTWISE

@@ -116,8 +116,8 @@ class HeadScale:
     def divisors(self, error: float = POINTWISE) -> Interval:
         """Return a confidence interval of the divisor, by default the 95 % interval.
 
-        ``error`` is one-sided.  The ends are infinite if the scale may be 0, and NaN if
-        the divisor is not determined.
+        It misses the divisor on each side with probability ``error``.  The ends are
+        infinite if the scale may be 0, and NaN if the divisor is not determined.
         """
         if self.outcome != "scale" or self.fit is None:
             return NOT_DETERMINED
@@ -168,7 +168,7 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 ) -> "pd.DataFrame":
     """Return the scale that each head applies to its scores, with its 95 % interval.
 
-    It is fitted to attention weights, or to outputs.
+    It is fitted to attention weights, or to outputs if there are no weights.
 
     Parameters
     ----------
@@ -195,7 +195,9 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
         One row per head: ``layer``, ``head``, ``outcome``, the ``implied_scale`` with
         ``ci_low`` and ``ci_high``, the ``implied_divisor`` and what it is ``known`` as,
         its ``source``, the ``form`` of the logits and its ``parameter``, ``mask``,
-        ``row_sum``, ``rows_left_out``, and the ``residual`` of the fit.
+        ``row_sum``, ``rows_left_out``, and the ``residual`` of the fit.  ``outcome`` is
+        ``scale`` if a divisor is determined, else the reason why it is NaN: such as
+        ``uniform``, a scale of 0, or ``no_information``.
 
     Raises
     ------

@@ -83,7 +83,10 @@ def recording(
 
 
 def uncompiled() -> AbstractContextManager[object]:
-    """Return a context manager in which models of ``torch.compile`` run uncompiled."""
+    """Return a context manager in which models of ``torch.compile`` run uncompiled.
+
+    It does nothing if nothing was compiled yet, or with torch before 2.6.
+    """
     if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
         found: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
         return found
@@ -150,7 +153,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         """Report an operation as missed if it is attention or if recording it failed.
 
         ``name`` is that of the operation.  ``reason`` is the kind of a tensor that
-        cannot be read, or `FAILED` with an error.
+        cannot be read, or `FAILED` with an error.  Operations of the backward pass are
+        not reported.
         """
         is_attention = name.startswith(ATTENTION) or name in SOFTMAX
         if name.endswith("backward"):
@@ -175,7 +179,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return self.tracker.handler_of(func)
 
     def _record_fused(self, operation: Operation) -> None:
-        """Add a call of `scaled_dot_product_attention` to the receiver.
+        """Add a call of `scaled_dot_product_attention` to the receiver, if it has room.
 
         Outputs are recorded in place of weights, and the mask as numbers added to
         scores.

@@ -139,21 +139,21 @@ class ScoreWatch:
         and ``saturated_rows``, and the smallest ``entropy_share``.
         ``SummaryWriter().add_scalar`` of TensorBoard is such a function.
     hot : float
-        Warn of a head whose largest absolute score is larger.
+        Warn of a head whose largest absolute score is larger than this; above 0.
     growth : float
-        Warn of a head whose largest absolute score rose at each of the last looks, 5
-        of them, is now beyond 20, and is at least this many times that of the first of
-        them.
+        Warn of a head whose largest absolute score rose from each of the last 5 looks
+        to the next, is now above 20, and is at least this many times that of the first
+        of the 5; above 1.
     frozen : float
         Warn of a head whose mean entropy is less than this share of the largest
-        possible, from 0 to 1.
+        possible; above 0 and below 1.
 
     Attributes
     ----------
     summaries : list of (int, HeadSummary)
         Step and summary, for each look and head.
     alarms : list of Alarm
-        The warnings.
+        The warnings, at most one for each head and kind.
 
     Raises
     ------
@@ -222,7 +222,8 @@ class ScoreWatch:
     def __call__(self, step: int) -> None:
         """Set the number of the step of the next pass, 0 or more.
 
-        From then on the watch no longer counts passes.
+        From then on the watch no longer counts passes.  Outside of a with block this
+        also begins the watch, which `close` ends.
         """
         self._step = require_whole("step", step, 0)
         self._attach()

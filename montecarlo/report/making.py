@@ -45,7 +45,8 @@ def make_report(
     findings : Findings
         All numbers and verdicts of the report.
     languages : sequence of str
-        Codes of languages; files of figures have the words of the first.
+        Codes of languages.  Files of figures have the words of the first; if there is
+        a Markdown post, there is a file for each language.
     folder : Path
     workers : Workers, optional
         Processes that render in parallel; by default this process renders.
@@ -69,9 +70,10 @@ def make_report(
 
 
 def html_files(contents: Contents) -> Iterator[File]:
-    """Yield (name, renderer, language code) of each HTML file of a report.
+    """Yield (name, renderer, language code) of each file of a report in HTML.
 
-    They are report and evidence page in each language, errata, and the index.
+    They are the report and its evidence page in each language, each erratum as HTML and
+    as Markdown, and the index.  For a user's claims there is no evidence page.
     """
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
@@ -123,12 +125,12 @@ def _render_erratum(contents: Contents, language: Language, erratum: Erratum) ->
 
 
 def select_figures(findings: Findings) -> list[str]:
-    """Return the ids of the figures that a report has.
+    """Return the ids of the figures to draw for a report: ``["cases", "texts", ...]``.
 
-    Such as ``["cases", "texts", "attention", ...]``.  A report of selected claims, or
-    of a user's claims, has the figures of their topics.  For selected claims the figure
-    of verdicts by text is left out, and for a user's claims the figure of sampled
-    weights.
+    By default they are all of `EVERY_FIGURE`.  For selected claims they are ``cases``,
+    ``attention`` and the figures of the claims' topics, without ``texts``.  For a
+    user's claims they are ``cases`` and the figures of the claims' topics.  Figures
+    that lack data are left out later, by `gather_contents`.
     """
     if not (findings.own or findings.is_selection):
         return [CASES.id, *FIGURES]
@@ -166,7 +168,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     chosen : sequence of str
         Ids of figures; those without data are left out.
     draw : callable
-        `draw_files` with formats and theme.
+        `draw_files` with its formats and theme filled in.
     chosen_options : sequence of str
         Options of the command line that choose figures, formats and theme.
     sampled : bool
@@ -177,6 +179,8 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     ------
     NotReachedError
         If the results have data for none of the figures.
+    InputError
+        If a PDF or PNG needs a font that the machine lacks.
     """
     spoken = [read_language(code) for code in languages]
     contents = gather_contents(findings, languages, chosen)
@@ -251,18 +255,21 @@ def _render(contents: Contents, render: Render, code: str) -> str:
 
 
 def import_modules() -> None:
-    """Import ahead of time, in a worker, what drawing and rendering need."""
+    """Import ahead of time, in a worker, the modules for figures and pages.
+
+    matplotlib is not among them: the first drawing imports it.
+    """
     import montecarlo.report.render.markdown  # noqa: F401
 
 
 def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
-    """Return the results of calling a function with arguments from several iterables.
+    """Return the list of what ``map`` yields for a function and iterables of arguments.
 
-    There is an iterable for each parameter; the shortest one ends.  Each worker gets
-    its share of the calls at once: most arguments are the same tables, and are then
-    pickled once.  Without workers, or if they die, this process does the work.
+    There is an iterable for each parameter; calls end with the shortest one.  Each
+    worker gets its share of the calls at once: most arguments are the same tables, and
+    are then pickled once.  Without workers, or if they die, this process does the work.
     """
     calls = list(zip(*arguments, strict=False))  # some iterables are infinite
     if workers is not None:

@@ -83,6 +83,8 @@ def choose_languages(codes: Sequence[str]) -> tuple[str, ...]:
 def report_maker(names: Sequence[str] | None) -> Make:
     """Return a function that writes a report in the named formats, by default as HTML.
 
+    Its parameters are (findings, codes of languages, folder, workers or None).
+
     Raises
     ------
     InputError
@@ -125,9 +127,11 @@ def write_report(
     Raises
     ------
     InputError
-        If the output folder is not usable.
+        If the output folder is not usable, or the catalogue of a language cannot be
+        read.
     OSError, RuntimeError
-        If the run could not finish; the previous output is unchanged.
+        If the run could not start or finish; the previous output is unchanged.
+        `UnfinishedError`, a RuntimeError, also if another run uses the folder.
     """
     for code in target.languages:  # fails before sampling if a catalogue cannot be read
         read_language(code)
@@ -163,7 +167,8 @@ def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, A
     """Write the data files of a report; return their fields for run.json.
 
     These are the fields of `write_results`, and ``training``, the hash of the training
-    records.  With ``own``, for a user's claims, no curves of training are written.
+    records.  With ``own``, for a user's claims, the file of training curves has only a
+    header.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
     return {**write_results(results, folder), "training": records_digest()}
@@ -185,7 +190,8 @@ def render_again(
     source : Path
         Results folder of the earlier run.
     target : Target
-        Without languages, those of the earlier run are used.
+        Without languages, those of the earlier run are used.  Workers, ``quiet`` and
+        ``fresh`` have no effect.
     make : callable
         Writes the pages or figures.
     with_data : bool
@@ -199,9 +205,10 @@ def render_again(
     Raises
     ------
     InputError
-        If the results or the output folder are not usable.
+        If the results or the output folder are not usable, the results are of another
+        version's claims, or a selected claim is not among them.
     OSError
-        If a file cannot be written; the previous output is unchanged.
+        If a file cannot be read or written; the previous output is unchanged.
     """
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
@@ -232,7 +239,10 @@ def render_again(
 
 
 def _remove_data(names: Iterable[str], folder: Path) -> None:
-    """Remove the named data files, and the subfolder of curves, from a folder."""
+    """Remove the named data files from a folder, and then the subfolder of curves.
+
+    ``names`` must include all files of curves, so that the subfolder is empty.
+    """
     for name in names:
         (folder / name).unlink()
     (folder / FOLDER).rmdir()
@@ -241,7 +251,8 @@ def _remove_data(names: Iterable[str], folder: Path) -> None:
 def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalogue:
     """Return the catalogue by which results were judged: a user's, or the package's.
 
-    ``record`` is the content of run.json, and ``source`` the folder of the results.
+    If the run judged only some claims, the catalogue has only these.  ``record`` is the
+    content of run.json, and ``source`` the folder of the results.
 
     Raises
     ------

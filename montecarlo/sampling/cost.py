@@ -150,11 +150,14 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
 def require_spread(point: DesignPoint, divisor: str) -> None:
     """Raise `InputError` if division would make the scores of a row nearly equal.
 
+    Also if the value of a divisor is out of range at the point.
+
     Parameters
     ----------
     point : DesignPoint
+        Without rows, only the values of divisors are checked.
     divisor : str
-        Canonical name of a divisor or of a pair.
+        Canonical name of a divisor, or of two with a slash: ``none/sqrt``.
 
     Notes
     -----

@@ -123,12 +123,13 @@ def parse_normalisation(name: str) -> Normalisation:
     Parameters
     ----------
     name : str
-        ``none``, ``l2``, ``rms``, ``l2(gain=g)`` or ``rms(gain=g)``.
+        ``none``, ``l2``, ``rms``, ``l2(gain=g)`` or ``rms(gain=g)``, with a gain g from
+        `LEAST_GAIN` to `MOST_GAIN`.
 
     Raises
     ------
     InputError
-        For any other name, or if the gain is out of range.
+        For any other name.
     """
     match = _NORMALISATION.fullmatch(name.replace(" ", ""))
     gain = float(match[2]) if match and match[2] else 1.0
@@ -203,6 +204,8 @@ def name_of(initialisation: Initialisation | None) -> str:
 
 def parse_initialisation(name: str) -> Initialisation | None:
     """Return the initialisation with a given name; None for ``none`` and "".
+
+    Names are those of `Initialisation.name`, with all four parameters in this order.
 
     Raises
     ------
@@ -345,7 +348,10 @@ class DesignPoint:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the point samples attention rows; otherwise it samples pairs."""
+        """Whether the point samples attention rows.
+
+        Otherwise it samples pairs of a query and a key, without softmax.
+        """
         return self.n_keys is not None
 
     @property
@@ -364,14 +370,18 @@ class DesignPoint:
 
     @property
     def is_masked(self) -> bool:
-        """Whether there is a mask.  If so, there are as many queries as keys."""
+        """Whether there is a mask; ``full`` counts.
+
+        If so, there are as many queries as keys.
+        """
         return self.mask != NO_MASK
 
     @property
     def has_symmetric_entries(self) -> bool:
         """Whether the entries of q, or those of k, are known to be symmetric about 0.
 
-        For registered distributions and those of SciPy this is not known.
+        It is not known for registered distributions and those of SciPy: they count as
+        not symmetric.
         """
         sides = self.distribution_q, self.distribution_k
         return any(one.mean == 0.0 and one.family in DISTRIBUTIONS for one in sides)
@@ -396,7 +406,10 @@ class DesignPoint:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the scores of one replicate: (n_queries, n_keys)."""
+        """Shape of the scores of one replicate: (n_queries, n_keys).
+
+        Without rows, both are `PAIR_BLOCK`.
+        """
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
         if self.is_masked:
@@ -435,7 +448,10 @@ class DesignPoint:
 
     @property
     def is_large(self) -> bool:
-        """Whether a replicate is expensive because of its sizes."""
+        """Whether d_k, the number of keys or the width of a token is at least `LARGE`.
+
+        A replicate is then expensive.
+        """
         width = self.initialisation.width if self.initialisation else 0
         return max(self.d_k, self.n_keys or 0, width) >= LARGE
 
@@ -456,13 +472,16 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
     Parameters
     ----------
-    distribution_q, distribution_k, dependence, initialisation, normalisation : str
-        Names as in the tables; also ``mask``.  With the initialisation "" or ``none``
-        entries are drawn directly, without a projection.
+    distribution_q, distribution_k : str
+        Names as in the tables.
     d_k : int
         At least 1.
     n_keys : int, optional
-        At least 2.  By default the point samples pairs, without rows.
+        At least 2.  By default the point has no rows, and samples pairs of a query and
+        a key.
+    dependence, initialisation, normalisation, mask : str
+        Names as in the tables.  With the initialisation "" or ``none`` entries are
+        drawn directly, without a projection.
     formats : bool
         Whether rows are also computed in number formats.
 
@@ -485,7 +504,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
 
 def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
-    """Return the random generator of one matrix of one replicate.
+    """Return the random generator for one kind of random numbers of a replicate.
 
     Parameters
     ----------

@@ -72,14 +72,17 @@ class Distribution:
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return standardised entries, scaled and shifted to ``std`` and ``mean``."""
+        """Return standardised entries, scaled and shifted to ``std`` and ``mean``.
+
+        If `is_standard`, the array itself is returned, not a copy.
+        """
         if self.is_standard:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
 
 
 def _uniforms(rng: Generator, size: int) -> NDArray[np.float32]:
-    """Return ``size`` float32 uniforms on [0, 1), equal to ``Generator.random``.
+    """Return ``size`` float32 uniforms on [0, 1), those of ``rng.random`` for float32.
 
     This takes half the time of NumPy's.
     """
@@ -267,8 +270,8 @@ def parse_distribution(name: str) -> Distribution:
     Raises
     ------
     InputError
-        If the name is unknown, a parameter is unknown, missing or given twice, or mean
-        or std is out of range.
+        If the name is unknown, a parameter is unknown, missing or given twice, or the
+        variance is not finite.  Also unless 1e-6 <= std <= 1e6 and |mean| <= 1000 std.
     """
     name = _CALLED.sub("gaussian", name)
     match = _NAMED.fullmatch(name.replace(" ", ""))
@@ -303,8 +306,9 @@ def _require_known(
 ) -> None:
     """Raise `InputError` if a name takes no parameters, or lacks its ``scipy.``.
 
-    ``base`` is the name and ``known`` are the names of this package.  ``given`` are
-    parameters other than mean and std, which only distributions of SciPy have.
+    Also for the names in `WITHOUT_VARIANCE`.  Other unknown names pass.  ``base`` is
+    the name and ``known`` are the names of this package.  ``given`` are parameters
+    other than mean and std, which only distributions of SciPy have.
     """
     if base in known and given:
         raise InputError(
@@ -340,7 +344,9 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
     kurtosis: float,
     moments: float = math.inf,
 ) -> Distribution:
-    """Register a distribution by name, for `measure`, `grid` and `judge`.
+    """Register a distribution by name, for `measure`, `grid` and `judge`; return it.
+
+    A name that was registered before is registered anew.
 
     Parameters
     ----------
@@ -371,12 +377,11 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
     Raises
     ------
     InputError
-        If the name is invalid, or that of a distribution of this package, or if a
-        moment is impossible: the kurtosis is infinite exactly where ``moments`` is at
-        most 4.  A name that was registered before is registered anew.  Also if the
-        entries of the sampler have a wrong shape, mean or variance, or depend on
-        anything but its generator.  The variance is checked only if the kurtosis is
-        finite, and the kurtosis is not checked.
+        If the name is invalid, or that of a distribution of this package.  If a moment
+        is impossible: ``kurtosis`` must be infinite exactly where ``moments`` is at
+        most 4.  If the entries of the sampler are not finite, have a wrong shape, mean
+        or variance, or depend on anything but its generator.  The variance is checked
+        only if the kurtosis is finite, and the kurtosis is not checked.
 
     Examples
     --------
@@ -416,7 +421,10 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
 def _draw_standardised(
     sampler: Sampler, mean: float, std: float, rng: Generator, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """Return (draws of a sampler - ``mean``) / ``std``."""
+    """Return (draws of a sampler - ``mean``) / ``std``, as float32.
+
+    Raise `InputError` if the draws are not finite real numbers of the given shape.
+    """
     drawn = sampler(rng, shape)
     try:
         entries = np.asarray(drawn)
@@ -443,9 +451,10 @@ def _require_moments(
 ) -> None:
     """Raise `InputError` if draws do not have mean 0 and variance 1.
 
-    Also if they depend on anything but the generator.  ``draw`` returns draws of the
-    sampler ``name``, standardised by ``mean`` and ``std``.  The variance is checked
-    only if ``kurtosis`` is finite.
+    They may be off by `MOST_OFF` standard errors.  Raise it also if draws depend on
+    anything but the generator.  ``draw`` returns draws of the sampler ``name``,
+    standardised by ``mean`` and ``std``.  The variance is checked only if ``kurtosis``
+    is finite.
     """
     values = _require_generator(name, draw)
     n = values.size

@@ -28,7 +28,9 @@ ENTRIES_AT_ONCE = 2**22
 
 
 def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Return the matrices Q and K of one replicate, drawn and before division.
+    """Return the random matrices Q and K of one replicate.
+
+    Their product is not yet divided by a divisor.
 
     Parameters
     ----------
@@ -89,9 +91,9 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
     Parameters
     ----------
     vectors : ndarray of float32, shape (n_vectors, d_k)
-        With d_k = 1, a Gaussian vector is exactly 0 once in 2**24 draws, and stays 0.
+        A vector of zeros stays 0: a Gaussian one with d_k = 1, once in 2**24 draws.
     normalisation : Normalisation
-        If there is none, ``vectors`` itself is returned.
+        If its kind is ``none``, ``vectors`` itself is returned.
 
     Returns
     -------
@@ -109,7 +111,9 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
 def correlate(
     queries: Floats, keys: Floats, rho: float, rng: Generator | None
 ) -> Floats:
-    """Return keys that are changed so that key i is correlated with query i.
+    """Return a copy of keys in which key i is correlated with query i.
+
+    If there are more keys than queries, the other keys are unchanged.
 
     Parameters
     ----------

@@ -20,7 +20,10 @@ BLOCK = 4096
 
 
 def tilt(x: float, d_k: int) -> float:
-    """Return t for which the mean score under the tilt t, d_k t/(1 - t²), is x > 0."""
+    """Return the tilt t, between 0 and 1, under which scores q·k have the mean ``x``.
+
+    The mean under a tilt t is d_k t/(1 - t²).  ``x`` must be positive.
+    """
     return (math.sqrt(d_k * d_k + 4.0 * x * x) - d_k) / (2.0 * x)
 
 

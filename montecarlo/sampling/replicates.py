@@ -50,7 +50,10 @@ ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Return means of the entries and scores of freshly drawn replicates of pairs.
+    """Return means of entries and scores, for fresh replicates of a point without rows.
+
+    Scores are those of all pairs of a query and a key; under the dependence ``pairs``,
+    only those of query i and key i.
 
     Parameters
     ----------
@@ -63,7 +66,8 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     Returns
     -------
     ndarray, shape (n_replicates, n_means)
-        `PAIR_MEANS` of each replicate.
+        `PAIR_MEANS` of each replicate, in their order.  ``gap`` is NaN if the variance
+        of a score is not known.
 
     Notes
     -----
@@ -90,9 +94,9 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
 def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
     """Return the `PAIR_MEANS` of one replicate, in their order, as a list of numbers.
 
-    ``matrices`` are Q, K and their scores.  ``gap_at`` is the score up to which scores
-    are counted for the gap of distributions, included.  It is infinite if the variance
-    is not known; then the gap is NaN.
+    ``matrices`` are Q, K and their scores.  The mean ``gap`` is the share of scores of
+    at most ``gap_at``, minus `GAP_NORMAL`.  ``gap_at`` is infinite if the variance of a
+    score is not known; then ``gap`` is NaN.
     """
     # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in matrices)
@@ -108,12 +112,12 @@ def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
 
 
 def _mean(values: Scores) -> float:
-    """Return the mean of all elements of an array."""
+    """Return the mean of all elements of a matrix."""
     return _mean_product(values, np.ones(values.shape[-1], values.dtype))
 
 
 def _mean_product(left: Scores, right: Scores) -> float:
-    """Return the mean of the elementwise product of two arrays of one shape."""
+    """Return the mean of the elementwise product of two matrices of the same shape."""
     sums: list[float] = np.vecdot(left, right).tolist()  # then summed in float64
     return sum(sums) / left.size
 
@@ -129,7 +133,7 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
     Returns
     -------
     mean, variance : float
-        The variance is infinite if it is not known.
+        The variance is infinite if it is not known, or if it does not exist.
 
     Notes
     -----
@@ -341,7 +345,7 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
-    """Return whether a quantity of attention rows is defined at a design point."""
+    """Return whether a quantity of attention rows is defined at a point with rows."""
     if quantity.needs in {"a mask", "no mask"}:
         return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
@@ -363,7 +367,8 @@ def sample(
     start, stop : int
         Indices of replicates, ``0 <= start < stop``.
     columns : Columns
-        Requested columns; of pairs, all means are returned anyway.
+        Columns to compute.  At a point without rows they have no effect: all of
+        `PAIR_COLUMNS` are computed.
 
     Returns
     -------
@@ -418,9 +423,11 @@ def row_values(
     -------
     means : ndarray, shape (n_replicates, n_columns)
         Mean over the rows of each replicate, for each column of ``columns.means``.
+        Rows that do not meet the condition of a quantity count as 0.
     values : list of ndarray, shape (n_replicates, n_rows)
         Values of single rows, for each column of ``columns.counts``.  NaN in rows that
-        do not meet the condition of a quantity.
+        do not meet the condition of a quantity.  Costly quantities have fewer rows, and
+        a quantity ``by_key`` has a value for each key instead.
     """
     size, stacks, products = _stack_size(point), [], []
     has_formats = any(FORMAT_SIGN in name for _, name in columns.means)
@@ -531,8 +538,8 @@ def _format_means(
 ) -> Iterator[tuple[Column, Array]]:
     """Yield (column of a number format, its mean in each replicate).
 
-    The means have the shape (n_replicates,), and ``scores`` (n_replicates, n_rows,
-    n_keys).
+    The means have the shape (n_replicates,).  ``scores`` are raw scores, before
+    division, of shape (n_replicates, n_rows, n_keys).
 
     Notes
     -----

@@ -11,7 +11,7 @@ from montecarlo.sampling.design_points import point_key
 
 
 def named_stream(seed: int, name: str) -> Generator:
-    """Return the random generator for a seed and a name."""
+    """Return a random generator whose draws depend only on the seed and the name."""
     return Generator(SFC64(SeedSequence(seed, spawn_key=point_key(name))))
 
 
@@ -25,6 +25,8 @@ def row_positions(
 ) -> Positions:
     """Return random positions in a sequence, one from each of ``count`` equal parts.
 
+    The same arguments always give the same positions.
+
     Parameters
     ----------
     head : (int, int)
@@ -34,7 +36,7 @@ def row_positions(
     n_tokens : int
         Its length.
     count : int
-        Number of positions; all if there are fewer.
+        Number of positions, at least 1.  From ``n_tokens`` on, all are returned.
 
     Returns
     -------

@@ -66,7 +66,8 @@ class Workers(Executor):
     ) -> Future[T]:
         """Submit a function call to the workers, and return its future.
 
-        BLAS is limited to one thread during the call.
+        BLAS is limited to one thread during the call.  An `UnfinishedError` is raised
+        if the workers cannot be started.
         """
         try:
             return self._submit(partial(_call_with_limit, fn), *args, **kwargs)
@@ -123,7 +124,8 @@ def check_executor(
     ------
     InputError
         If the kind is unknown or its package is not installed, the scheduler's address
-        is invalid, or an option does not belong to the kind.
+        is invalid, an option does not belong to the kind, or the scheduler of a cluster
+        is missing.
     """
     if kind is not None:
         look_up("executor", kind, EXECUTORS)
@@ -158,7 +160,8 @@ def make_executor(
     kind : str, optional
         Key of `EXECUTORS`; default: threads for one job, else processes.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster.
+        Address of the scheduler of a Dask cluster.  If it is given, the cluster decides
+        the number of workers.
 
     Raises
     ------
@@ -205,7 +208,7 @@ def _delaying_signals() -> Iterator[None]:
 
     The started processes inherit that Ctrl-C is ignored.  SIGTERM waits until the block
     ends: a process whose parent ends before it has sent its data would print a
-    traceback.
+    traceback.  Only the main thread can set signal handlers: in others nothing is done.
     """
     if current_thread() is not main_thread():  # other threads must not set signals
         yield
@@ -319,7 +322,8 @@ def finish(
 def _require_worker(error: BaseException | None) -> None:
     """Raise the exception of a future if it is due to the worker, not to the function.
 
-    Such causes are Ctrl-C and the death of a worker, which Dask calls KilledWorker.
+    Such causes are Ctrl-C, and the death of a worker, for which BrokenExecutor is
+    raised.  Nothing is raised for exceptions of the function, or without an exception.
     """
     if error is not None and not isinstance(error, Exception):
         raise error

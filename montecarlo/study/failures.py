@@ -32,7 +32,7 @@ NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 def raise_failed_batches(
     failures: Mapping[DesignPoint, FailedBatch], seed: int
 ) -> None:
-    """Raise an error that describes the first of ``failures``, unless there are none.
+    """Raise an error that describes the first `SHOWN` failures, unless there are none.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
         The parameters of `parse_point`, apart from the sizes.
     d_k : int
     n_keys : int or None
-        None for a point of pairs.
+        None for a point without rows, which samples pairs of a query and a key.
     number_format : str
         ``"float64"``, or any other for all number formats.
     seed : int
@@ -129,7 +129,8 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     Raises
     ------
     InputError
-        If there is no such point, or replicates are beyond the limits of a report.
+        If there is no such point, or if the replicates exceed `MOST_REPLICATES` or take
+        too much time or memory.
     """
     require_whole("the end of replicates", indices.stop, 1, MOST_REPLICATES)
     look_up("number-format", number_format, NUMBER_FORMATS)

@@ -77,7 +77,7 @@ def write_json(path: Path, data: object) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file, with the same bytes on every system.
 
-    The file's folder is made if it is missing.
+    The file's folder is created if it is missing; that folder's parent must exist.
     """
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -86,8 +86,8 @@ def write_text(path: Path, text: str) -> None:
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
     """Write run.json, which describes how the files of a folder were made.
 
-    ``run`` is that description.  Added are the hashes of all files in the folder, and a
-    hash of run.json itself.
+    ``run`` is that description.  Added are program, version of the format, the hashes
+    of all files in the folder but timing.json, and a hash of run.json itself.
     """
     hashes = {
         path.relative_to(folder).as_posix(): file_hash(path)
@@ -113,10 +113,13 @@ def digest(record: Mapping[str, Any]) -> str:
 def read_run(folder: Path) -> dict[str, Any]:
     """Return the content of a folder's run.json, after checking the hashes of files.
 
+    The file timing.json has no hash, and may differ.
+
     Raises
     ------
     InputError
-        If run.json is missing or of another schema, or if it or a file was changed.
+        If run.json is missing or of another program or schema, or if it or a file was
+        changed or is missing.
     """
     run = _load(folder / RUN_FILE)
     if run is None:
@@ -147,7 +150,10 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any] | None:
-    """Return the content of a run.json of any program or schema; None if invalid."""
+    """Return the content of a run.json of any program or schema.
+
+    None if the file is missing or cannot be read, or lacks program, schema or hashes.
+    """
     try:
         record = dict(json.loads(read_small(RUN_FILE, path, MOST_RUN)))
         record["program"], record["schema"], record["sha256"].items()
@@ -209,10 +215,13 @@ def publishing(
 ) -> Iterator[Edition]:
     """Provide a folder for new files in a with block, then move them to ``output``.
 
+    If the block raises an exception, its files are deleted, and ``output`` stays as it
+    was.
+
     Parameters
     ----------
     output : Path
-        The output folder; made if missing.
+        The output folder; created if missing.
     typed : sequence of str
         The command line, for timing.json.
     recipe : mapping, optional
@@ -269,7 +278,14 @@ def publishing(
 def _locked(output: Path) -> Iterator[None]:
     """Make an output folder, and lock it against other runs within a with block.
 
-    Folders that were made for it and are still empty at the end are removed again.
+    Folders that were created for it and are still empty at the end are removed again.
+
+    Raises
+    ------
+    UnfinishedError
+        If another run holds the lock, or writing in the block fails.
+    InputError
+        If the folder cannot be written, or fails `_require_ours`.
     """
     new: list[Path] = []
     try:
@@ -359,8 +375,9 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
 
 
 def _commit(output: Path) -> list[Path]:
-    """Move the new files into place, run.json last; return their paths, sorted.
+    """Move the new files into place, run.json last, and return their paths.
 
+    The paths are sorted, with that of run.json last and without that of timing.json.
     An interrupted call can be repeated.
     """
     staged, gone = _plan(output)
@@ -381,7 +398,8 @@ def _commit(output: Path) -> list[Path]:
 def _hashes(run_file: Path) -> dict[str, str] | None:
     """Return the hashes of files that a run.json has: relative path -> hash.
 
-    None if run.json is missing, invalid or from another program.
+    None if run.json is missing, invalid or from another program.  Paths that lead out
+    of the folder are left out.
     """
     run = _load(run_file)
     if run is None or run["program"] != "montecarlo":

@@ -33,9 +33,10 @@ SUMMARIES = {
 
 
 def summary_words(summary: str) -> str:
-    """Return a summary over attention rows in words: ``99 % quantile over rows``.
+    """Return a summary over attention rows in words, such as ``median over rows``.
 
-    That is for ``q99``.  An empty string for ``value`` and unknown names.
+    For ``q99`` it is ``99 % quantile over rows``.  It is an empty string for ``value``,
+    which is no summary over rows, and for unknown names.
     """
     level = quantile_level(summary)
     if summary in SUMMARIES or level is None:
@@ -126,7 +127,9 @@ class Measurement:
     def _divisor_words(self) -> str:
         """Return what scores are divided by in words: a formula, and its value.
 
-        Such as ``scores / (sqrt(d_k) = 8)`` or ``undivided scores``.
+        Such as ``scores / (sqrt(d_k) = 8)`` or ``undivided scores``; for a ratio
+        ``scores / 1 over scores / (sqrt(d_k) = 8)``.  For a quantity that does not
+        depend on the divisor it is ``the same by any divisor``.
         """
         if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
@@ -140,11 +143,11 @@ class Measurement:
         return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the numbers of the row as pairs (label, text).
+        """Return the numbers of the measurement as a list of (label, text).
 
-        Such as ``[("estimate", "0.0686 ± 0.0003"), ("95 %", "[0.0681, 0.0692]")]``, the
-        exact value and the number of replicates; only the exact value if nothing was
-        sampled.
+        Labels are ``estimate``, ``95 %``, ``exact`` (if theory has a value) and
+        ``replicates``, such as in ``("95 %", "[0.0681, 0.0692]")``.  If nothing was
+        sampled, there is only ``exact``.
         """
         if not self.n_replicates:
             known_to = f"known to {self.reference_error:.1g}"
@@ -171,16 +174,19 @@ class Measurement:
 
     @property
     def is_binned(self) -> bool:
-        """Whether the interval is one bin of a histogram; see `Estimate.is_binned`."""
+        """Whether the interval is a bin of a histogram; the standard error is then NaN.
+
+        Further replicates would not make it smaller.
+        """
         ends = self.estimate, self.ci_low, self.ci_high
         return math.isnan(self.std_error) and all(map(math.isfinite, ends))
 
     @property
     def factor(self) -> float | None:
-        """The error of a quantile as a factor, as from `factor_of`.
+        """The error of a quantile as a factor f, for the text ``estimate ×/÷ f``.
 
-        None if the error is small, and for other summaries than quantiles and their
-        ratio.
+        It follows from the 95 % interval, see `factor_of`.  None if the error is small,
+        and for other summaries than quantiles and their ratio.
         """
         if quantile_level(self.summary) is None and self.summary != "spread":
             return None
@@ -196,7 +202,7 @@ class Measurement:
 
     @property
     def is_all_or_none(self) -> bool:
-        """Whether the row is a share of rows with an estimate of 0 or 1."""
+        """Whether the estimate is a share of attention rows, and is 0 or 1."""
         is_share = QUANTITIES[self.quantity].indicator and "/" not in self.divisor
         return is_share and self.estimate in (0.0, 1.0)
 
@@ -216,7 +222,7 @@ class Measurement:
         """Return the bound of a quantile that lies beyond the grid, in words.
 
         Such as ``at most 1e-07: smaller values are not distinguished``.  An empty
-        string if there is an estimate.
+        string if there is an estimate, or if there is no interval.
         """
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""

@@ -163,7 +163,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     absolute_error : float, optional
         Target of the standard error, positive; replaces ``relative_error``.
     first : int
-        Number of replicates in the first round, from 2 to 2**20.
+        Number of replicates in the first round, from 2 to 2**20, and not above
+        ``most``.  The default is reduced to ``most`` if that is smaller.
     most : int, optional
         Largest number of replicates, from 2 to 2**20.  Default: 131072, or as many as
         take about a minute on one core.
@@ -251,8 +252,9 @@ def request_rows(
     Raises
     ------
     InputError
-        If a value is of a wrong type, a list too long or a name unknown, or if a
-        quantity has no row at all.
+        If a value is of a wrong type, a list too long or empty (except ``n_keys``) or a
+        name unknown, if there are more than `MOST_POINTS` points, or if a quantity has
+        no row at all.
     """
     sizes_of = [
         [require_whole(name, one, least, MOST_SIZE) for one in _list_of(name, values)]
@@ -299,7 +301,9 @@ def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
     """Yield a `RowKey` for each combination of the values in the columns.
 
     ``columns`` maps each field of the key to its values.  An empty summary means the
-    first one that the quantity has.
+    first that the quantity has.  The divisor becomes ``none`` for a quantity that does
+    not depend on it, and the softmax ``shifted`` becomes `FLOAT8_SOFTMAX` for formats
+    of eight bits.
     """
     for quantity, divisor, summary, number_format, softmax in product(
         *(columns[name] for name in ("quantity", "divisor", *KEY_FIELDS[2:]))
@@ -321,8 +325,9 @@ _OPTIONAL = ("distribution_k", "summary")
 def _texts(name: str, value: object) -> list[str]:
     """Return the values of an option as a list of different texts.
 
-    ``value`` is a text or a list of texts.  ``name`` is that of the option, for
-    messages.  If the option allows None, it becomes "".
+    ``value`` is a text or a list of texts.  None becomes "" for the options that allow
+    it, `_OPTIONAL`.  ``name`` is that of the option.  Any other value, and an empty
+    list, raises an `InputError`.
     """
     texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
@@ -334,8 +339,8 @@ def open_workers(
     """Return a context manager that provides workers.
 
     If ``executor`` is given, these are the workers, and they are not shut down.
-    Otherwise new workers are started, and shut down at the end: one thread for ``jobs``
-    = 1, else processes.
+    Otherwise new workers are started, and shut down at the end: a thread for ``jobs`` =
+    1, else so many processes.  With None there is a process for each core.
     """
     if executor is not None:
         return nullcontext(executor)
@@ -396,7 +401,8 @@ class PreciseRows:
     def _budget(self, point: DesignPoint) -> Budget:
         """Return the budget of a point: its first and its largest number of replicates.
 
-        If ``most`` is None, the largest one takes about `MOST_SECONDS`.
+        If ``most`` is None, the largest is what takes about `MOST_SECONDS`, but not
+        above `MOST`, and not below ``first``.
         """
         most = self.most
         if most is None:
@@ -413,8 +419,8 @@ class PreciseRows:
         """Return the standard error that an estimate should reach.
 
         It is ``absolute_error`` if that is given.  Otherwise it is ``relative_error``
-        times the absolute value, or ``relative_error`` itself for a share that is
-        estimated as 0.
+        times the absolute value of the estimate, so 0 if the estimate is 0.  For a
+        share that is estimated as 0, it is ``relative_error`` itself.
         """
         if self.absolute_error is not None:
             return self.absolute_error
@@ -424,10 +430,11 @@ class PreciseRows:
     def replicates_needed(self, estimate: Estimate) -> float:
         """Return about how many replicates would reach the target error.
 
-        The error is taken to fall with the square root of their number.  If the
-        estimate depends on outliers, it is twice the present number.  inf if no number
-        suffices: the target is relative and the estimate 0, or the interval is one bin.
-        NaN if there is no standard error, or no interval even after many replicates.
+        The error is taken to fall with the square root of their number.  The result is
+        the present number if the target is reached, and twice that number if the
+        estimate depends on outliers.  It is inf if no number suffices: the target is
+        relative and the estimate 0, or the interval is a bin of a histogram.  It is NaN
+        if there is no standard error, or no interval even after many replicates.
         """
         if math.isnan(estimate.std_error):
             return math.nan
@@ -447,7 +454,9 @@ class PreciseRows:
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
         """Sample all points until every row reaches its target error, if it can.
 
-        On Ctrl-C the store keeps the batches that have finished.
+        On Ctrl-C the store has the batches that have finished.  If sampling fails at
+        some points, `raise_failed_batches` raises an error once the others have
+        finished.
         """
         plan = Plan(self.budgets, self.seed, self.columns)
         work = partial(finish, workers)
@@ -473,7 +482,8 @@ class PreciseRows:
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
         """Yield (key, estimate) of each row of a point.
 
-        Nothing is yielded if the point has too few replicates.
+        Nothing is yielded if the point has too few replicates.  A share that is
+        estimated as 0 or 1 has the wider interval of `share_of_replicates`.
         """
         if self.store.n_replicates(point) >= LEAST:
             samples = join(self.store.packed(point))
@@ -498,9 +508,10 @@ class PreciseRows:
 
 
 def exact_row(requested: RequestedRows) -> Measurement | None:
-    """Return the only requested row, with its exact value in place of an estimate.
+    """Return the only requested row with its exact value, without sampling.
 
-    None if theory has no exact value of the row.
+    The value is the attribute ``reference``.  Estimate, standard error and interval are
+    NaN, and there are 0 replicates.  None if theory has no exact value of the row.
     """
     ((point, (key,)),) = requested.items()
     measured = _measurement(point, key, *[math.nan] * 4, 0)
@@ -601,7 +612,9 @@ def grid(  # noqa: PLR0913 - as `measure`
     DataFrame
         A row for each combination that exists, with the columns of measurements.csv,
         always including ``mask``.  Distributions and divisors are spelled as they were
-        given, such as 13.5 as a number; of two spellings of one, the first.
+        given, such as 13.5 as a number; of two spellings, the first.  An empty
+        ``initialisation`` is ``none``.  Where the target could not be reached,
+        ``std_error`` is larger.
 
     Raises
     ------
@@ -661,7 +674,9 @@ def _list_of(name: str, value: object) -> list[object]:
     Raises
     ------
     InputError
-        If the list is empty or too long, perhaps infinite, or is a mapping or bytes.
+        If the list is too long, perhaps infinite, or is a mapping or bytes.  Also if it
+        is empty, except for ``n_keys``: quantities of pairs of a query and a key have
+        no number of keys.
     """
     if isinstance(value, Mapping | bytes | bytearray):
         raise InputError(f"{name} must be a value or a list, got {show(value)}")

@@ -64,7 +64,11 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
     def points(self) -> list[DesignPoint]:
-        """Return the design points of the block."""
+        """Return the design points of the block, ordered by ``d_k`` and ``n_keys``.
+
+        With ``pairs``, each d_k begins with a point without rows, which samples pairs
+        of a query and a key.
+        """
         numbers_of_keys = (*[None] * self.pairs, *self.n_keys)
         return [
             parse_point(
@@ -176,7 +180,9 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     def budgets(self) -> dict[DesignPoint, Budget]:
         """Return the budget of each point, in the order of `points`.
 
-        A budget is the number of replicates at each interim analysis.
+        A budget is the number of replicates at each interim analysis.  Points of a
+        block with ``replicates`` have that number and are analysed once; all others
+        have `budget_of`.
         """
         fixed = {
             point.name: Budget(block.replicates, block.replicates)

@@ -60,7 +60,7 @@ def sort_rows(
 
     Points are in the order of ``points``, and keys in that of `every_key` with these
     ``divisors``.  Keys that `every_key` does not yield come last.  Points without
-    requested keys are left out.
+    requested keys are left out, and so are requested points that are not in ``points``.
     """
     ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
     for point in points:

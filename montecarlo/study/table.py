@@ -58,7 +58,7 @@ class PointTable(NamedTuple):
     estimates: dict[RowKey, Estimate]
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a key; it must be one that checks read."""
+        """Return the estimate of a key that checks read; KeyError for other keys."""
         return self.estimates[key]
 
 
@@ -124,7 +124,8 @@ def references_of(
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
     """Return the exact value of an estimate of a point, with its numerical error.
 
-    None if theory has none.
+    None if theory has none.  Always None for a ratio of two divisors, and for the
+    summary `DISTRIBUTION`.
     """
     if "/" in key.divisor or key.summary == DISTRIBUTION:
         return None
@@ -142,8 +143,8 @@ def row_of_estimate(
 ) -> tuple[object, ...]:
     """Return a row of measurements.csv as a tuple of the values of `COLUMNS`.
 
-    The exact value is left out if its error is more than `FAR_BELOW` times the standard
-    error.
+    The exact value and its error are NaN if that error is more than `FAR_BELOW` times
+    the standard error, if there is no standard error, or if ``exact`` is None.
     """
     # not `reported_error`: that of a bin is NaN
     if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
@@ -191,8 +192,8 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 def read_table(path: Path) -> pd.DataFrame:
     """Return a table that `write_table` wrote, as a DataFrame.
 
-    Empty fields become NaN, and so does ``none`` as an ``initialisation``.  If the file
-    has no column ``mask``, the column is ``none``.
+    Empty fields become NaN, and so does ``none`` as an ``initialisation``.  If
+    measurements have no column ``mask``, it is added, with ``none`` in each line.
     """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
@@ -219,7 +220,7 @@ def tail_rows(
     Parameters
     ----------
     tails : tuple of (int, int)
-        Pairs of a d_k and the number of blocks of draws for it.
+        For each d_k: (d_k, number of blocks of draws).
     seed : int
     executor : concurrent.futures.Executor
 

@@ -104,8 +104,10 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     Raises
     ------
     InputError
-        If an argument is not usable, such as a number out of range; unless exactly one
-        of ``std`` and ``d_k`` is given; or for a ``bias`` other than 0 with ``d_k``.
+        If an argument is not usable, such as a number out of range or a window longer
+        than the row; unless exactly one of ``std`` and ``d_k`` is given; if
+        sqrt(d_k)/divisor is not from `LEAST_STD` to 4096; or for a ``bias`` other than
+        0 with ``d_k``.
 
     Notes
     -----
@@ -185,8 +187,8 @@ def largest_weight_share(
     Raises
     ------
     InputError
-        If a number is out of range, or unless exactly one of ``std`` and ``d_k`` is
-        given.
+        If a number is out of range, also sqrt(d_k)/divisor as for `expected_row`, or
+        unless exactly one of ``std`` and ``d_k`` is given.
 
     Notes
     -----
@@ -235,7 +237,8 @@ def largest_weight_quantile(
     -------
     Reference
         The weight t with P(p_max < t) = probability, by root finding.  Its error is the
-        error of the probability divided by the density of p_max.
+        error of the probability divided by the density of p_max.  With ``d_k``, weights
+        that differ from 1 by less than 1e-12 are returned as 1.
 
     Raises
     ------
@@ -272,7 +275,8 @@ def score_scale_of(
     Raises
     ------
     InputError
-        As for `expected_row`.
+        If an argument is out of range, unless exactly one of ``std`` and ``d_k`` is
+        given, or if sqrt(d_k)/divisor is not from `LEAST_STD` to 4096.
     """
     if (std is None) == (d_k is None):
         raise InputError(

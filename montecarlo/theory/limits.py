@@ -83,9 +83,10 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     power: float = 0.0
 
     def value(self, d_k: float) -> float:
-        """Return the leading term of the limit at ``d_k``.
+        """Return the leading term at ``d_k``, by the formula for ``kind``.
 
-        Its formula depends on ``kind``.
+        For ``"power"`` it is constant · d_k**exponent, for ``"exponential"``
+        constant · d_k**power · exp(-exponent · sqrt(d_k)).
         """
         if self.kind == "power":
             return float(self.constant * d_k**self.exponent)
@@ -131,8 +132,8 @@ def gap_survival(n_keys: int, gap: float) -> float:
 def gap_quantile(n_keys: int, level: float) -> float:
     """Return a quantile of the gap between the two largest of n standard normals.
 
-    ``level`` is the probability of a smaller gap.  The n = ``n_keys`` variables are
-    independent.
+    ``level`` is the probability of a smaller gap: ValueError unless it is between 0 and
+    1.  The n = ``n_keys`` variables are independent.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
@@ -143,11 +144,11 @@ def gap_quantile(n_keys: int, level: float) -> float:
 def element_rate_quantile(n_keys: int, level: float) -> float:
     """Return a quantile of the rate g at which p(1 - p) falls, as exp(-s g).
 
-    p is the weight of a key that is drawn uniformly from a row.  The scores of the row
-    are s times standard normals.  ``level`` is the probability of a smaller g.  For
-    large s, g is the gap from the drawn normal to the largest one.  If the drawn normal
-    is the largest, 1 - p is the weight of the second largest, and g is the gap between
-    these two.
+    ``level`` is the probability of a smaller g.  The scores of a row are s times
+    independent standard normals, with s large.  A key is drawn uniformly from the row,
+    and p is its weight.  g is the gap from the normal of this key to the largest one.
+    If its normal is the largest, 1 - p is the weight of the second largest, and g is
+    the gap between these two.
 
     Notes
     -----
@@ -189,8 +190,8 @@ def _log_normal_density(x: Array) -> Array:
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
     """Return the value that a variable exceeds with a given probability.
 
-    ``survival`` returns the probability that the variable exceeds a value.  The result
-    is from 0 to `GRID_STOP` - `GRID_START`.
+    ``survival`` returns the probability that the variable exceeds a value.  ValueError
+    unless the result is from 0 to `GRID_STOP` - `GRID_START`.
     """
 
     def excess(gap: float) -> float:
@@ -218,7 +219,7 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     Returns
     -------
     Limit or None
-        None if it is not derived here.
+        None if it is not derived here, as for unknown names and other summaries.
     """
     if summary == "mean":
         return _limit_of_mean(quantity, n_keys)

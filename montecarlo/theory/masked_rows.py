@@ -32,8 +32,8 @@ def mean_over_mask(
 ) -> Expectations:
     """Return expectations averaged over the rows of a masked attention matrix.
 
-    Under a causal mask the rows have different numbers of keys.  Long rows are
-    interpolated in ln n.
+    Under a causal mask or a window, rows have different numbers of keys.  Long rows are
+    interpolated in ln n.  Otherwise the result is ``expect(n_keys)``.
 
     Parameters
     ----------

@@ -76,18 +76,21 @@ def reference(
     point : DesignPoint
     divisor : str
         Name of a divisor, as from `montecarlo.attention.divisors.name_divisor`, or two
-        names with a slash, for the ratio of the two expectations.
+        names with a slash, for the ratio of the two expectations.  Quantiles require a
+        single divisor.
     summary : str
-        ``mean``, ``value``, ``median``, ``q10`` or ``q90``.
+        ``mean`` or ``value``, which both denote the expectation; a quantile such as
+        ``median`` or ``q90``; under a mask also ``first`` or ``last``, the expectation
+        for the first or last row.
 
     Returns
     -------
     Reference or None
         None if no exact value is known: for quantities that are not in `REFERENCES`,
-        distributions that they do not cover, normalised queries and keys, and all
-        quantiles but those of the largest weight.  Of these, quantiles below 1/2 are
-        known only where `QUANTILES` has them; elsewhere `largest_weight_quantile`
-        computes one in seconds.
+        distributions that they do not cover, normalised queries and keys, ratios of
+        means under a causal mask, and all quantiles but those of the largest weight.  A
+        quantile of the largest weight that is below 1/2 is known only if the table
+        `QUANTILES` has it; otherwise `largest_weight_quantile` computes it in seconds.
     """
     if point.is_normalised:
         return None
@@ -127,9 +130,9 @@ def _masked_reference(
 ) -> Reference | None:
     """Return the exact value of a summary of a quantity at a point with a mask.
 
-    Parameters are those of `reference`.  None if no exact value is known.  If the mask
-    leaves all rows the same length, the value is that of an unmasked row of this
-    length.
+    Parameters are those of `reference`.  None if no exact value is known.  If all rows
+    have the same length, the value is that of an unmasked row of this length.  So it is
+    for the summary ``first`` or ``last``, with the length of that row.
     """
     longest = point.mask.longest(point.shape[1])
     if point.mask.is_causal and summary not in ENDS:
@@ -280,9 +283,10 @@ def _weight_max_quantile(
 
 @cache
 def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
-    """Return the table `QUANTILES`: quantiles of the largest weight.
+    """Return the table `QUANTILES` as a dict: quantiles of the largest weight.
 
-    The keys are (d_k, number of keys, scale, level).
+    It maps (d_k, number of keys, scale, level) to the quantile with its error.  The
+    first three are as from `quantile_table_key`.
     """
     with QUANTILES.open(encoding="utf-8", newline="") as file:
         return {
@@ -334,9 +338,10 @@ def _score_variance(point: DesignPoint, divisor: str) -> float | None:
     c is the divisor.  Besides independent entries, the formula covers
 
     - projected normalised tokens: d times the squared variance of an entry;
-    - correlated pairs, dependence ``pairs(rho)``, of unit variance: d (1 + rho²) for
-      Gaussian entries; for others, where an entry of k is copied from q with
-      probability rho, d (1 + rho (kurtosis - 1) - rho²).
+    - q and k with the dependence ``pairs(rho)``, the same distribution, mean 0 and a
+      finite kurtosis, for entries of variance 1: d (1 + rho²) for Gaussian entries; for
+      others, where an entry of k is copied from q with probability rho,
+      d (1 + rho (kurtosis - 1) - rho²).
     """
     q, k, rho = point.distribution_q, point.distribution_k, point.dependence.rho
     if point.is_independent:
@@ -460,7 +465,9 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
 def _score_max(point: DesignPoint, divisor: str) -> float | None:
     """Return the expected largest divided score of a row; None if not known.
 
-    For Gaussian keys it is E|q|/divisor times the expected maximum of n normals.
+    It is known for Gaussian keys with Gaussian or Rademacher queries, all with mean 0
+    and independent.  For keys of variance 1 it is E|q|/divisor times the expected
+    maximum of n normals.
     """
     q, k = point.distribution_q, point.distribution_k
     if not point.has_rows or not point.is_independent or q.mean or k.mean:

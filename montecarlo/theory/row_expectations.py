@@ -126,6 +126,7 @@ def weigh_lengths(
     interval : (float, float)
         Range of s.
     n_points : int
+        Number of nodes.
 
     Returns
     -------
@@ -336,9 +337,10 @@ def discrete_profile(scores: Array, probabilities: Array) -> Profile:
 def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
     """Return (ln ψ, share) for the largest weight with Rademacher queries and keys.
 
-    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score, ``scale``
-    times q·k.  The share is that of the term y = x in ψ(t, x).  Both have shape
-    (n_values, n_t), for t on the grid `LOG_T`.
+    Both have the shape (n_values, n_t): for each possible value x of a score, which is
+    ``scale`` times q·k, ascending, and for each t on the grid `LOG_T`.  ψ(t, x) is the
+    sum of P(y) exp(-t exp(y - x)) over the possible values y <= x.  ``share`` is the
+    part of the term y = x in this sum.
     """
     _, probability = rademacher_scores(d_k)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))

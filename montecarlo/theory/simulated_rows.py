@@ -25,12 +25,13 @@ STATISTICS = {
 
 @cache
 def simulated_table() -> dict[str, Any]:
-    """Return the table of simulated values: sizes, divisors, error and values.
+    """Return the table of simulated values as a dict, with the keys of its file.
 
-    ``values`` has a row for each combination of ``keys``, ``d_k`` and divisor, of which
-    the last varies fastest, and a column for each of ``statistics``, to four digits.
-    ``effective_keys`` and ``passed_on`` are simulated, with a relative standard error
-    of at most ``error``; ``weight_max`` and ``saturated`` are exact.
+    ``values`` is a list of rows.  There is a row for each combination of an entry of
+    ``keys``, of ``d_k`` and of ``divisors``; the last varies fastest.  A row has a
+    number for each of ``statistics``, to four digits.  ``effective_keys`` and
+    ``passed_on`` are simulated, with a relative standard error of at most ``error``.
+    ``weight_max`` and ``saturated`` are exact.
     """
     return read_package_toml(TABLE)
 
@@ -41,7 +42,8 @@ def simulated_value(
     """Return a value from the table of simulated values, with its standard error.
 
     Parameters are those of `montecarlo.theory.references.reference`.  For two divisors
-    the result is the ratio of their values.  None if the table lacks the value.
+    the result is the ratio of their values.  None if the table lacks the value: it has
+    those of `STATISTICS`, for independent standard normal entries without a mask.
     """
     table, gaussian = simulated_table(), DISTRIBUTIONS["gaussian"]
     name, is_divided = STATISTICS.get((quantity, summary), ("", False))

@@ -93,8 +93,10 @@ def share_for_std(std: float, n_keys: int, threshold: float) -> Reference:
     """Return the share of rows whose largest weight reaches a threshold.
 
     The scores of a row are ``n_keys`` independent N(0, std²) numbers.  The share is
-    from the inversion of a Laplace transform.  Its terms and steps are refined until
-    the share changes by less than `AGREED`, or the limits are reached.
+    from the inversion of a Laplace transform, clipped to 0 to 1.  Its terms and steps
+    are refined until the share changes by less than `AGREED`, or the limits are
+    reached.  It is exactly 1 for a ``threshold`` of at most 1/n_keys, and 0 if its
+    upper bound is below `NEGLIGIBLE`; this bound is then the error.
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
@@ -124,7 +126,7 @@ def _share_bound(std: float, n_keys: int, threshold: float) -> float:
     """Return an upper bound of the share of rows with p_max >= threshold.
 
     Parameters are those of `share_for_std`; p_max is the largest of the n weights of a
-    row.
+    row.  The bound may exceed 1.
 
     Notes
     -----
@@ -469,6 +471,12 @@ def quantile_of_queries(
         1/divisor: the scores are scale · q·k.
     probability : float
         Level of the quantile, between 0 and 1.
+
+    Returns
+    -------
+    Reference
+        The error is as from `solve_quantile`.  Quantiles that differ from 1 by less
+        than `ONE_TOLERANCE` are returned as 1.
 
     Notes
     -----

@@ -60,7 +60,7 @@ EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 def make_curves(
     results: StudyResults, training: TrainingView | None = None
 ) -> CurveTables:
-    """Return the tables of curves, by the names in `CURVES`, from a study's results.
+    """Return the tables of curves of a study's results: name in `CURVES` -> DataFrame.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
     """Yield the lines of the table `JACOBIAN_ROWS`: distributions of the Jacobian norm.
 
     A line has a design point and a divisor, an edge of a bin, the share of attention
-    rows whose norm is at most this edge, and the standard error of the share.
+    rows whose norm is at most this edge, and the standard error of the share.  Of 200
+    or more edges only every k-th is used, at least `ROWS_BINS` in all.
     """
     for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
@@ -94,8 +95,9 @@ def row_distributions(distributions: Mapping[Row, RowDistribution]) -> Lines:
 def example_weights(seed: int) -> Lines:
     """Yield the lines of the table `EXAMPLE`: attention weights of ten sampled queries.
 
-    They are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
-    sqrt(d_k).  The queries are evenly spaced in the order of their largest undivided
+    They are those of replicate 0 at `EXAMPLE_POINT`, undivided and then divided by
+    sqrt(d_k).  For each divisor, ``weight_number`` counts the weights from 0, query
+    after query.  The queries are evenly spaced in the order of their largest undivided
     weight.  If the study of this seed has that point, its estimates are from the same
     random numbers.
     """
@@ -132,8 +134,8 @@ def write_curves(curves: CurveTables, folder: Path) -> None:
 
 
 def read_curves(folder: Path) -> CurveTables:
-    """Return the tables that `write_curves` wrote into a folder.
+    """Return the tables that `write_curves` wrote: name in `CURVES` -> DataFrame.
 
-    Empty cells become missing values.
+    Empty cells become NaN, and so does ``none`` as an ``initialisation``.
     """
     return {name: read_table(folder / FOLDER / f"{name}.csv") for name in CURVES}

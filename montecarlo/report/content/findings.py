@@ -92,7 +92,11 @@ class Findings:
     selected: bool = False  # whether only a part of the judged claims is left
 
     def only(self, catalogue: Catalogue) -> "Findings":
-        """Return the findings on the claims of a smaller catalogue and on no others."""
+        """Return the findings on the claims of a smaller catalogue and on no others.
+
+        That catalogue must still have all passages of this one.  `Catalogue.only` drops
+        them, so add them again.
+        """
         chosen = {claim.id for claim in catalogue.claim}
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
@@ -117,7 +121,8 @@ class Findings:
     def counts(self) -> list[tuple[str, int]]:
         """(verdict, number of claims) for each verdict that occurs.
 
-        Such as ``[("holds", 12), ("fails", 3)]``, in the order of `Verdict`.
+        Such as ``[("holds", 12), ("fails", 3)]``, in the order of `Verdict`.  Questions
+        of readers, which no text claims, do not count.
         """
         return self.count_verdicts(self.claims)
 
@@ -140,7 +145,7 @@ class Findings:
         return [topic for topic in get_args(Topic) if topic in found]
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
-        """Return the claims about a topic, in the order of their numbers."""
+        """Return the claims about a topic, in page order: questions of readers last."""
         place = [claim.id for claim in self._in_order].index
         found = (claim for claim in self.claims if claim.topic == topic)
         return sorted(found, key=lambda claim: place(claim.id))
@@ -159,7 +164,11 @@ class Findings:
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return words for an interpretation; None if it is shown as a formula."""
+        """Return words for an interpretation: its label, else the tested proposition.
+
+        None if the catalogue has neither; the interpretation is then shown as a
+        formula.
+        """
         entries = self.entry_of(claim).interpretation
         found = (one for one in entries if one.id == interpretation.id)
         return next((one.label or one.tested or None for one in found), None)
@@ -169,7 +178,7 @@ class Findings:
     ) -> list[tuple[Words, str]]:
         """Return (name, key) of each text whose words admit an interpretation.
 
-        The list is empty if all texts that make the claim admit it.
+        The list is empty if all texts that make the claim admit it, or none of them.
         """
         entry = self.entry_of(claim)
         keys = [key for key in claim.texts if interpretation.id in entry.admitted(key)]
@@ -193,9 +202,9 @@ class Findings:
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
         """Return the lines of a topic's table, each a tuple of the claims in it.
 
-        A claim shares a line with its restatements if all have the same verdict and
-        reason.  Otherwise each has a line of its own, as it has if the restated claim
-        is missing.
+        A claim and its restatements share a line if all have the same verdict and
+        reason.  If these differ, or the restated claim is not among the claims, each
+        has a separate line.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, claims in groupby(self.by_topic(topic), self._restated_id):
@@ -215,7 +224,7 @@ class Findings:
         )
 
     def correction(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the correction of a claim that is wrong in some text.
+        """Return (sentence, arithmetic) that correct a claim that some text has wrong.
 
         None if the claim is wrong in no text, or if the catalogue has no correction
         that is true.
@@ -223,7 +232,7 @@ class Findings:
         return self._replacement(claim) if Verdict.FAILS in claim.verdicts else None
 
     def clarification(self, claim: ClaimOutcome) -> Correction | None:
-        """Return a clearer sentence for a claim that is wrong in no text.
+        """Return (clearer sentence, arithmetic) for a claim that is wrong in no text.
 
         None if it is wrong in some text, or if the catalogue has no such sentence that
         is true.
@@ -231,9 +240,10 @@ class Findings:
         return None if Verdict.FAILS in claim.verdicts else self._replacement(claim)
 
     def _replacement(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the sentence that the catalogue has for a claim, and its formula.
+        """Return (sentence, arithmetic) that the catalogue has in place of a claim.
 
-        None if it has none, or if the sentence is not true.
+        The arithmetic is a sentence with the steps behind it.  None if the catalogue
+        has none, or if the sentence is not true.
         """
         words = self.entry_of(claim).right
         if words is None:
@@ -281,9 +291,9 @@ class Findings:
     def errors(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
         """What the texts get wrong, wholly or partly: an entry for each statement.
 
-        An entry is (id of the claim, its verdict in the first of the texts, sentence
-        that says what is wrong, texts), with (name, key) for each text that makes the
-        statement.
+        An entry is (id of the claim, verdict, sentence that says what is wrong, texts).
+        ``texts`` has (name, key) of each text that gets it wrong; the verdict is that
+        for the first of them.
         """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
@@ -302,7 +312,8 @@ class Findings:
     def passages(self) -> dict[str, list[FilledSentence]]:
         """Place on the page -> the true sentences there that are outside of tables.
 
-        The catalogue says which places there are.
+        The catalogue says which places there are.  Those without a true sentence are
+        missing.
         """
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[FilledSentence]] = {}
@@ -390,7 +401,8 @@ def read_results(
     Raises
     ------
     InputError
-        If run.json is missing, or the hash of a file differs from that in it.
+        If claims.json is not in the format of this version.  Without ``run``, also if
+        run.json is missing, or the hash of a file differs from that in it.
     """
     run = read_report_run(folder) if run is None else run
     catalogue = catalogue or read_catalogue()
@@ -408,9 +420,10 @@ def read_results(
 
 
 def _filled(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
-    """Return a sentence with the numbers of its outcome; None if it is not true.
+    """Return a sentence with the numbers of its outcome.
 
-    ``text`` is the sentence with placeholders.
+    ``text`` is the sentence with placeholders.  None if it is not true, or if there is
+    no outcome.
     """
     if outcome is None or not outcome.holds:
         return None
@@ -423,10 +436,9 @@ def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the refuted cases of an interpretation of which other cases are supported.
+    """Return the refuted cases without a single d_k, such as slopes over d_k.
 
-    Only cases without a single d_k, such as slopes over d_k.  The list is empty if no
-    case is supported.
+    The list is empty if no case of the interpretation is supported.
     """
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
@@ -497,7 +509,9 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
     partly  the supported and the refuted case with the smallest d_k and n
     ======= ==========================================================================
 
-    The list is empty for a vague interpretation.
+    The list is empty for other verdicts.  Cases that have neither a d_k nor a
+    distribution do not count.  For ``holds``, cases with imprecise estimates come last
+    (see `_nearness`).
     """
     if interpretation.verdict == Verdict.HOLDS:
         pairs = _placed_cases(interpretation, Outcome.SUPPORTED)
@@ -551,6 +565,7 @@ def _nearness(case: Case) -> tuple[bool, float]:
     (whether the estimate is imprecise, smallest distance of an end of the interval from
     the same end of the region, in standard errors).  An estimate is imprecise if the
     region is positive and the standard error is more than a third of the estimate.
+    Without a standard error the key is (False, inf).
     """
     error, estimate = case.std_error, case.estimate
     if not error:

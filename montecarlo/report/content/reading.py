@@ -31,8 +31,8 @@ def gaussian_points(
 ) -> list[DesignPoint]:
     """Return the design points with independent standard Gaussian entries.
 
-    ``with_rows`` selects points that sample attention rows; otherwise those that sample
-    pairs of a query and a key.
+    ``with_rows`` selects points that sample attention rows, also under a mask;
+    otherwise those that sample pairs of a query and a key.
     """
     return [
         point
@@ -91,6 +91,7 @@ def read_rows(
     Raises
     ------
     InputError
-        If measurements.csv lacks one of these rows.
+        If measurements.csv lacks one of these rows.  Rows with the summary
+        ``distribution`` are never in it and are ignored.
     """
     return find_rows(table, with_divisors(reader(points), divisors))

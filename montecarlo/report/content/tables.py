@@ -67,8 +67,8 @@ class TableCell(NamedTuple):
         Exact value.
     ends : tuple or None
         For a quantile of which only the bin is known, the ends of the bin.  For a share
-        whose interval reaches 0 or 1, the other end of the interval, and None in place
-        of this one.
+        whose interval begins at 0, (None, upper end); if it ends at 1, (lower end,
+        None).
     factor : float or None
         Ratio of the ends of a quantile's interval, if it is shown.
     """
@@ -99,9 +99,9 @@ def make_tables(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> dict[str, Table]:
-    """Return the tables of the pages, by id, a key of `TABLES`.
+    """Return the tables of the pages: id -> table.
 
-    Tables without lines are left out.
+    Ids are the keys of `TABLES`, and ``tails``.  Tables without lines are left out.
 
     Parameters
     ----------
@@ -129,20 +129,24 @@ def make_tables(
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points for tables over d_k: of many values of d_k, only some."""
+    """Return the points for tables over d_k: those with d_k that `thin_out` selects."""
     sizes = thin_out(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
 def _of_pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of pairs for tables over d_k, thinned out."""
+    """Return the Gaussian points without attention rows for tables over d_k.
+
+    They sample pairs of a query and a key, and are thinned out by `thin_points`.
+    """
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _of_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of attention rows for tables over d_k, thinned out.
+    """Return the Gaussian points with attention rows for tables over d_k.
 
-    They have the number of keys that is nearest to `N_KEYS`.
+    They have the number of keys that is nearest to `N_KEYS`, and are thinned out by
+    `thin_points`.
     """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
@@ -172,7 +176,10 @@ class Columns(NamedTuple):
         return product(self.choose(points), self.keys)
 
     def make(self, rows: pd.DataFrame) -> Table:
-        """Return the table from the lines of measurements.csv that it reads."""
+        """Return the table from the lines of measurements.csv that it reads.
+
+        Headings are LaTeX.  Columns without any estimate are left out.
+        """
         found = read_cells(rows, "d_k", "divisor", "quantity", "summary")
         cells = {(d_k, RowKey(*key)): cell for (d_k, *key), cell in found.items()}
         there = [key for key in self.keys if any(key == one for _, one in cells)]
@@ -204,7 +211,11 @@ COLUMNS = {
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
-    """Return the table of the probabilities of overflow of a score, d_k by format."""
+    """Return the table of the probabilities that exp of a score overflows.
+
+    It has a line for each d_k and a column for each number format.  ``measurements`` is
+    all of measurements.csv.
+    """
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
@@ -220,8 +231,8 @@ AUDITED = (
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) for the rows that the table of initialisations reads.
 
-    They are the rows `AUDITED` for pairs of each initialisation, without normalisation,
-    at d_k = `SENTENCE_D_K`.
+    They are the rows `AUDITED` at each of the points that have an initialisation, no
+    attention rows, no normalisation, and d_k = `SENTENCE_D_K`.
     """
     for point in points:
         if (
@@ -235,7 +246,8 @@ def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def audit_table(rows: pd.DataFrame) -> Table:
     """Return the table of initialisations, sorted by their score variance V.
 
-    Columns are the variance of an entry of q, V, and e^(V/2).
+    A line is (initialisation, cells); the cells are the variance of an entry of q, V,
+    and e^(V/2).  The table has no headings.
     """
     entries, scores = (
         rows[rows["quantity"].eq(key.quantity)].set_index("initialisation")
@@ -253,8 +265,8 @@ def audit_table(rows: pd.DataFrame) -> Table:
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
     """Return the table cell with the estimate of a line of measurements.csv.
 
-    ``row`` maps names of columns to values.  Standard error, interval and so on may be
-    missing.
+    ``row`` maps names of columns to values.  It must have ``estimate`` and
+    ``std_error``, which may be NaN; other columns may be missing.
     """
     error, reference = (
         None if pd.isna(value) else value
@@ -299,7 +311,7 @@ def _lines(
 
 
 def thin_out(sizes: list[int]) -> list[int]:
-    """Return every k-th of ascending sizes, so that about `MOST_ROWS` or fewer remain.
+    """Return every k-th of ascending sizes, so that at most `MOST_ROWS` remain.
 
     `SENTENCE_D_K` remains if it is among them, and otherwise the last size.
     """
@@ -327,9 +339,10 @@ def _saturated_columns(name: str) -> list[tuple[str, str]]:
 def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) for the rows that the table of saturated rows reads.
 
-    They are shares of saturated rows, and summaries of their gradients.  The points
-    have Gaussian entries, a d_k of `PRACTICE_D_K`, and the smallest or largest number
-    of keys of `PRACTICE_N_KEYS` in the study.
+    They are shares of saturated rows and summaries of their gradients, undivided, and
+    for comparison summaries of the gradients of all rows, divided by sqrt(d_k).  The
+    points have Gaussian entries, a d_k of `PRACTICE_D_K`, and the smallest or largest
+    number of keys of `PRACTICE_N_KEYS` in the study.
     """
     rows = [
         point
@@ -348,8 +361,9 @@ def saturated_table(rows: pd.DataFrame) -> Table:
     """Return the table of saturated rows: their share, and their gradients.
 
     The head of a line is (d_k, number of keys, threshold that the largest weight
-    reaches).  With the threshold None, a line is over all rows divided by sqrt(d_k),
-    for comparison, and has no share.
+    reaches).  Its cells are the share, and mean and median of each of `GRADIENTS`.  For
+    comparison, a line with the threshold None is over all rows, divided by sqrt(d_k),
+    and has no share.  The table has no headings.
     """
     found = read_cells(
         rows[rows["estimate"].notna()],  # NaN if no row is saturated
@@ -370,14 +384,22 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield (point, row key) of the rows that the table of divisors reads."""
+    """Yield (point, row key) of the rows that the table of divisors reads.
+
+    They are the means of `DIVIDED` at the Gaussian point with d_k = `SENTENCE_D_K` and
+    `N_KEYS` keys; there are none if the study lacks it.
+    """
     rows = gaussian_points(points, with_rows=True)
     one = [p for p in rows if (p.d_k, p.n_keys) == (SENTENCE_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
 
 
 def divisor_table(rows: pd.DataFrame) -> Table:
-    """Return the table of mean quantities, `DIVIDED`, under each divisor."""
+    """Return the table of mean quantities, with a line for each divisor.
+
+    A line is (LaTeX of the divisor, a cell for each of `DIVIDED`).  The table is empty
+    if there are no rows.
+    """
     if rows.empty:
         return Table((), ())
     cells = read_cells(rows, "divisor", "quantity")
@@ -422,10 +444,10 @@ def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 def of_key_counts(
     points: Sequence[DesignPoint], preferred: Iterable[int], most: int
 ) -> list[DesignPoint]:
-    """Return the points that have one of at most ``most`` numbers of keys.
+    """Return the points with selected numbers of keys, at most ``most`` such numbers.
 
-    Numbers in ``preferred`` are chosen first, then the smallest others.  Numbers with
-    points at fewer than `FEWEST_POINTS` values of d_k are left out.
+    Numbers in ``preferred`` are selected first, then the smallest others.  Numbers with
+    fewer than `FEWEST_POINTS` points are left out, and so are points without rows.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]

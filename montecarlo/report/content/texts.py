@@ -58,7 +58,10 @@ def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGro
 
 
 def section_number(section: str) -> str:
-    """Return the number of a section in digits, ``2.1``; other names are unchanged."""
+    """Return the name of a section, with a Chinese numeral from 1 to 5 as a digit.
+
+    ``三`` becomes ``3``.  Other names, such as ``2.1``, are unchanged.
+    """
     return _NUMERALS.get(section, section)
 
 

@@ -256,9 +256,9 @@ def measure_spacing(record: Record) -> float:
     """Return how much median steps can change from one learning rate to the next.
 
     That is the largest ratio, over arms, of median steps at the next smaller rate to
-    those at the best rate.  It bounds how much of a difference between arms is due to
-    the spacing of rates.  The next larger rate cannot be used, since many arms no
-    longer learn at it.
+    those at the best rate.  Arms without a finite ratio are left out.  It bounds how
+    much of a difference between arms is due to the spacing of rates.  The next larger
+    rate cannot be used, since many arms no longer learn at it.
     """
     below = record.search.groupby(ARM)["steps_below"].median()
     first_look = record.runs["seed"].isin(record.search["seed"])
@@ -267,9 +267,9 @@ def measure_spacing(record: Record) -> float:
 
 
 def view_theorem(record: Record) -> Theorem:
-    """Return the comparison of runs by `Theorem`, from the record's rescaled runs.
+    """Return the `Theorem`, the comparison of the record's rescaled runs over all d_k.
 
-    All d_k are taken together.
+    Gradient descent is ``exact`` for a factor if it is so at every d_k.
     """
     sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
     factors = sorted({one.factor for one in sgd})

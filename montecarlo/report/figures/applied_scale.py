@@ -32,7 +32,10 @@ MOST_MARKS, APART = 6, 0.15
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
-    """Draw the figure of `observe` and write it as SVG into ``folder``/figures."""
+    """Draw the figure of `observe` and write it as SVG into ``folder``/figures.
+
+    Without heads nothing is written.
+    """
     scales = scales_table(answer.scales.heads)
     expected = [answer.expected.at(layer).value for layer in scales["layer"]]
     drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
@@ -68,8 +71,9 @@ def build_scales(scales: DataFrame, _: CurveTables) -> Picture | None:
 def plot_scales(axes: "Axes", scales: DataFrame) -> list[Key]:
     """Draw the divisor of each head with its interval; return the legend's entries.
 
-    The y axis is logarithmic.  A head whose divisor is not determined has a mark at the
-    top.
+    ``scales`` is as for `build_scales`.  The y axis is logarithmic.  A head whose
+    divisor is not determined has a mark at the top.  Expected divisors are dashed
+    lines.
     """
     layers = sorted(set(scales["layer"]))
     order = scales.groupby("layer").cumcount()

@@ -53,7 +53,7 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
 
 
 def map_paths(curves: CurveTables) -> dict[str, list[tuple[float, str]]]:
-    """Return SVG paths of the map of sampled weights, a list for each divisor.
+    """Return SVG paths of the map of sampled weights: divisor -> list of paths.
 
     A path is (darkness of its colour from 0 to 1, commands).  The first path has 0 and
     covers all cells.  A key is 1 wide.  A query is a line of width 1, whose middle is
@@ -121,7 +121,8 @@ def pick_attention(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: mean largest weights in per cent.
 
     ``first`` is undivided and ``second`` divided, both over the sampled queries.  Sizes
-    of the sample, such as ``n_queries``, follow.  None if there are no data.
+    of the sample are ``n_queries``, ``n`` (keys), ``d_k`` and ``root``, sqrt(d_k).
+    Errors, such as ``first_error``, only set the digits.  None if there are no data.
     """
     drawn = [weights for _, weights in example_weights(curves)]
     if len(drawn) < len(EXAMPLE_DIVISORS):

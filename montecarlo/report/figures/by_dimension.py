@@ -65,7 +65,8 @@ VARIANCE_ASKED = message("The variance of the scores")
 def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
-    They are score variances of Gaussian pairs, undivided and divided by sqrt(d_k).
+    They are score variances, undivided and divided by sqrt(d_k), at the Gaussian
+    points without attention rows, which sample pairs of a query and a key.
     """
     pairs = gaussian_points(points, with_rows=False)
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
@@ -74,8 +75,8 @@ def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_variance(measurements: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of the score variance against d_k, undivided and divided.
 
-    Marks are estimates with intervals, lines are exact values.  None if the tables lack
-    the data.
+    Marks are estimates with intervals, lines are exact values.  None if there are
+    estimates at fewer than `FEWEST_POINTS` values of d_k.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
@@ -105,7 +106,8 @@ def pick_variances(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: score variances at a large d_k.
 
     ``first`` is undivided and ``second`` divided by sqrt(d_k), each with its standard
-    error.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no data.
+    error.  ``d_k`` is the largest one up to `MOST_D_K`, and ``n`` is 0.  None if there
+    are no data.
     """
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
@@ -151,7 +153,7 @@ def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Yield (point, row key) for the rows of measurements.csv that the figure reads.
 
     They are effective keys and shares of saturated rows, undivided and divided by
-    sqrt(d_k).
+    sqrt(d_k), at a single number of keys: `N_KEYS` if possible.
     """
     rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
@@ -196,7 +198,8 @@ def _few_and_many(rows: DataFrame) -> bool:
 
     These must be true from `TYPICAL_D_K` on.  Undivided, effective keys are at most the
     share `FEW` of all keys.  Divided by sqrt(d_k), they are at least the share `MANY`,
-    and at most the share `HARDLY` of rows is saturated.
+    and at most the share `HARDLY` of rows is saturated.  Also True if no d_k is as
+    large as `TYPICAL_D_K`.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -210,9 +213,10 @@ def _few_and_many(rows: DataFrame) -> bool:
 def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: effective keys and saturated rows.
 
-    At `TYPICAL_D_K`, effective keys are ``first`` undivided and ``second`` divided.
-    ``share`` is the undivided share of saturated rows in per cent.  Errors have names
-    such as ``share_error``.
+    They are at the d_k nearest to `TYPICAL_D_K`.  Effective keys are ``first``
+    undivided and ``second`` divided by sqrt(d_k).  ``share`` is the undivided share of
+    saturated rows in per cent.  Errors have names such as ``share_error``; ``d_k`` and
+    ``n`` are the sizes.  None if the table lacks the rows.
     """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -341,8 +345,9 @@ def _falls(rows: DataFrame) -> bool:
 def pick_passed_on(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: two ratios of gradients.
 
-    They are ``first`` at `TYPICAL_D_K` and ``second`` at `MOST_D_K`, for the fewest
-    keys that have a line.  These sizes are ``d_k``, ``most`` and ``n``.
+    ``first`` is at ``d_k``, the one nearest to `TYPICAL_D_K`, and ``second`` at
+    ``most``, the one nearest to `MOST_D_K`.  ``n`` is the number of keys, the one
+    nearest to the smallest of `LINES`.  None if the table lacks the rows.
     """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
@@ -443,7 +448,8 @@ def pick_rows(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: medians of ‖J‖_F over rows.
 
     ``first`` is undivided and ``second`` divided by sqrt(d_k), for the fewest keys,
-    ``n``.
+    ``n``, and ``d_k``.  Errors, such as ``first_error``, only set the digits.  None if
+    there are no data.
     """
     rows = curves[JACOBIAN_ROWS]
     rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]

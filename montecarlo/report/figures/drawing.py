@@ -61,7 +61,10 @@ GAP, AFTER = 5.0, 13.0
 
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
-    """Within a with block, draw in the report's style with the colours of a theme."""
+    """Within a with block, draw in the report's style with the colours of a theme.
+
+    ``theme`` is ``light``, ``dark`` or ``print``.  After the block colours are light.
+    """
     import matplotlib as mpl
 
     register_colours(theme)  # the file names them
@@ -153,7 +156,10 @@ class Key(NamedTuple):
     marks: Sequence[str] = ()
 
     def draw(self, figure: "Figure", x: float, y: float) -> None:
-        """Draw the swatch into a figure: x points from the left, y from the bottom."""
+        """Draw the swatch into a figure, with the middle of its left end at (x, y).
+
+        They are in points from the left and the bottom of the figure.
+        """
         from matplotlib.lines import Line2D
         from matplotlib.patches import Rectangle
         from matplotlib.transforms import Affine2D
@@ -267,7 +273,9 @@ class Picture:
     def lay_out(self) -> Layout:
         """Place the panels, draw the legend's swatches, and return the layout of text.
 
-        The layout has all text, also the tick labels, which matplotlib does not draw.
+        The layout has all text, also the tick labels, which matplotlib then does not
+        draw.  Call it once, when the panels are complete: a second layout would lack
+        the tick labels.
         """
         blocks: list[Block] = []
         y = MARGIN
@@ -332,8 +340,9 @@ class Picture:
             x += width + AFTER
 
     def _margin(self, columns: int, place: int) -> float:
-        """Return the width in points of the tick labels left of a column of panels.
+        """Return the room in points for the tick labels left of a column of panels.
 
+        That is the width of the widest label and a gap, or `RIGHT` without labels.
         ``place`` is the index of the column in the rows that have ``columns`` panels.
         """
         column = [row[place].axes for row in self.rows if len(row) == columns]
@@ -434,7 +443,8 @@ def spread_labels(
     """Return the x of each of several labels in one line, in points, without overlap.
 
     ``starts`` are where labels should start.  They are moved only as far as the other
-    labels and the ``width`` of the line require.
+    labels and the ``width`` of the line require.  If the labels are too long for the
+    line, the first x is negative.
     """
     sizes = [widest(label, SIZE) + AFTER for label in labels]
     places, free = [], 0.0
@@ -448,7 +458,7 @@ def spread_labels(
 
 
 def letters(n: int) -> list[str]:
-    """Return the names of n panels as a list: ``(a)``, ``(b)`` and so on."""
+    """Return the names of n panels, at most 26, as a list: ``["(a)", "(b)", ...]``."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 

@@ -300,7 +300,7 @@ def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
     Raises
     ------
     KeyError
-        If a colour has no dark counterpart.
+        With ``dark``, if a colour has no dark counterpart.
     """
     rules = "".join(f".{name}{{{look}}}" for look, name in looks.items())
     if not dark:

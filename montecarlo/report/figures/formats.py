@@ -64,7 +64,8 @@ def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def shown_rows(measurements: DataFrame) -> DataFrame:
     """Return the lines of measurements.csv that have a bar, one for each softmax.
 
-    They are undivided, in the number format of the figure.
+    They are undivided, in the number format `SHOWN`.  The index is the softmax, in the
+    order of `WAYS`; one without an estimate has no line.
     """
     rows = with_interval(measurements)
     rows = rows[rows["number_format"].eq(SHOWN) & rows["divisor"].eq("none")]
@@ -74,10 +75,10 @@ def shown_rows(measurements: DataFrame) -> DataFrame:
 def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
     """Return the figure of the share of rows that overflow: a bar for each softmax.
 
-    A sentence says the shares in other number formats.  The headline states the result
-    if it is clear: nearly all rows overflow if the largest score is not subtracted,
-    hardly any otherwise, and none in other formats or divided.  None if the table lacks
-    the rows.
+    If no row overflows in other number formats or divided, a sentence says so.  The
+    headline states the result if that is so, nearly all rows overflow if the largest
+    score is not subtracted, and hardly any otherwise.  None if the table lacks the
+    rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
@@ -111,8 +112,9 @@ def build_formats(measurements: DataFrame, _: CurveTables) -> Picture | None:
 def pick_overflows(measurements: DataFrame, _: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: per cent of rows that overflow.
 
-    They are undivided: ``first`` without and ``second`` with the largest score
-    subtracted.  ``d_k`` and ``n`` are the sizes.  None if the table lacks the rows.
+    They are undivided and rounded down to a tenth: ``first`` without and ``second``
+    with the largest score subtracted.  ``d_k`` and ``n`` are the sizes.  Errors only
+    set the digits.  None if the table lacks the rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):

@@ -66,8 +66,8 @@ class FigureSpec:
 def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
     """Return the numbers of a caption by name, from the first lines of two tables.
 
-    ``first`` and ``second`` are the estimates.  ``first_error`` and ``second_error``
-    are their standard errors, if finite.  ``sizes`` are added as they are.
+    In the result ``first`` and ``second`` are the estimates, ``first_error`` and
+    ``second_error`` their standard errors, if finite.  ``sizes`` are added as floats.
     """
     fact = {name: float(size) for name, size in sizes.items()}
     for name, rows in (("first", first), ("second", second)):
@@ -81,8 +81,8 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
     """Return the numbers of a caption: estimates for two values of a column.
 
     The values are ``first`` and ``second``.  The result is that of `pair`, with
-    ``d_k``, the largest one that both values have, and ``n``, the number of keys, 0 for
-    pairs.  None if no d_k has both values.
+    ``d_k``, the largest one that both values have, and ``n``, the number of keys, or 0
+    if there are no attention rows.  None if no d_k has both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)

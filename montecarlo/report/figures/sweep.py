@@ -59,9 +59,10 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     ----------
     frame : DataFrame
         From `montecarlo.grid`, or rows of measurements.csv.  Each quantity and summary
-        gets a panel, each combination of the other columns that vary a series.
+        gets a panel, each combination of the other columns that vary a series.  Rows
+        of overflow probabilities are left out.
     x : str, optional
-        ``d_k`` or ``n_keys``; by default the one with more values.
+        ``d_k`` or ``n_keys``; by default the one with more values, or ``d_k``.
 
     Returns
     -------
@@ -71,7 +72,9 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     Raises
     ------
     InputError
-        If the frame is empty or lacks a column, or there are too many series.
+        If the frame is no DataFrame, has no row to draw, lacks a column other than
+        ``mask``, or has an unknown quantity; if ``x`` is another name; or if there are
+        more than `MOST_SERIES` series.
 
     Examples
     --------
@@ -138,8 +141,8 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
     """Return the rows of a frame that `figure` can draw, with a column ``mask``.
 
-    Rows of overflow probabilities are left out.  ``x`` must be None, ``d_k`` or
-    ``n_keys``.
+    Rows of overflow probabilities are left out.  A missing column ``mask`` is added as
+    ``none``.  ``x`` must be None, ``d_k`` or ``n_keys``.
 
     Raises
     ------

@@ -95,7 +95,7 @@ def _is_answered(rows: DataFrame) -> bool:
 
     Undivided must take longest of all arms at every d_k.  From `TYPICAL_D_K` on it must
     take at least `SLOWER` times as long as ``sqrt`` and ``small-queries``, which is
-    more than the spacing of learning rates can explain.
+    more than the spacing of learning rates can explain.  False if an arm is missing.
     """
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
@@ -114,8 +114,9 @@ def _plot_steps(
 ) -> tuple[float, float]:
     """Draw the median steps of an arm with intervals; return (y, x) of the last mark.
 
-    Medians beyond the last step are marks above it, at a height that ``lane`` numbers:
-    one for each arm.
+    ``rows`` has the columns x, summary and steps.  A median beyond the last step is a
+    mark above the line of the last step.  ``lane`` sets the height of such marks: 1 for
+    the lowest, another number for each arm.
     """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
@@ -142,9 +143,9 @@ def _plot_steps(
 def pick_steps(_: DataFrame, curves: CurveTables) -> Fact | None:
     """Return the numbers of the caption by name: median steps of two arms.
 
-    ``first`` is undivided and ``second`` divided by sqrt(d_k), for gradient descent at
-    the largest d_k.  ``d_k`` and ``n`` are as from `pick_two`.  None if there are no
-    data.
+    ``first`` is undivided and ``second`` divided by sqrt(d_k), for gradient descent.
+    They are at ``d_k``, the largest one where both have a median, and ``n`` is 0.  None
+    if there is no such d_k.
     """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]

@@ -58,9 +58,10 @@ def with_verdicts(
 ) -> CurveTables:
     """Return the curves with a further table: the verdict of each claim in each text.
 
-    Columns are ``text`` (key), ``name`` (from ``names``, otherwise a letter and the
-    key), ``claim`` (number of the claim) and ``outcome`` (verdict for that text).
-    Lines are sorted by the keys of texts.
+    The table `CURVE` has a line for each text and claim that it makes, sorted by
+    ``text``.  Columns are ``text`` (key), ``claim`` (its place in ``claims``, from 1),
+    ``outcome`` (verdict for that text) and ``name`` (from ``names``, otherwise a letter
+    and the key: ``(a) key``).
     """
     rows = {
         (source.text, number, str(claim.texts[source.text].verdict))
@@ -134,9 +135,10 @@ def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
 def place_words(
     starts: "pd.Series[float]", parts: Sequence[str]
 ) -> dict[str, tuple[float, int]]:
-    """Return the place of the label of each verdict: (x in points, row 0 or 1).
+    """Return the place of each verdict's label: verdict -> (x in points, row).
 
-    ``starts`` says where the part of a verdict starts in a bar, as a share of its
+    All labels are in row 0 if they fit into it.  Otherwise every second one is in row
+    1.  ``starts`` says where the part of a verdict starts in a bar, as a share of its
     length.  ``parts`` are the verdicts in order.
     """
     for rows in ([parts], [parts[::2], parts[1::2]]):
@@ -199,7 +201,11 @@ CASE_LOOKS = {
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
 ) -> list[tuple[str, str, CheckOutcome]]:
-    """Return (claim id, interpretation id, check) for each panel of the figure."""
+    """Return (claim id, interpretation id, check) for each panel of the figure.
+
+    They are the first `MOST_PANELS` checks that have an estimate at some d_k.  Checks
+    of series over d_k, such as slopes, have no panel.
+    """
     found = [
         (claim.id, interpretation.id, check)
         for claim in claims
@@ -216,7 +222,8 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
 
     Columns are panel (index of the panel), d_k, n_keys, estimate, low and high (ends of
     the simultaneous interval), least and most (ends of the equivalence region), and
-    outcome.  Open ends are infinite.
+    outcome.  Open ends are infinite.  Cases without an estimate are left out; without
+    any case the table has no columns.
     """
     rows = [
         {

@@ -62,7 +62,8 @@ class Language:
     def say_plain(self, message: str, /, **values: object) -> str:
         """Return the translation of a message as plain text, for an HTML attribute.
 
-        ``values`` are filled in for the placeholders.
+        ``values`` are filled in for the placeholders.  They are escaped for HTML unless
+        they are markup.
         """
         return str(Markup(self.translate(message)) % values)  # noqa: S704 - see above
 
@@ -86,6 +87,8 @@ def read_language(code: str) -> Language:
     ------
     InputError
         If the catalogue is missing or malformed.
+    KeyError
+        If the code is not in `LANGUAGES`.
     """
     tag, name = LANGUAGES[code]
     if code == SOURCE:
@@ -123,7 +126,8 @@ def translation_fault(message: Message) -> str | None:
 
     The reason follows the name of the language: ``must keep each formula of ...``.  A
     valid translation is not empty or fuzzy, contains no markup, and has each
-    placeholder and formula of its source as often as the source.
+    placeholder and formula of its source as often as the source.  Formulas may also
+    occur more often.
     """
     source, target = str(message.id), str(message.string or "")
     if message.fuzzy or not target:
@@ -165,7 +169,13 @@ def brace(written: str) -> str:
 
 
 def template_folder() -> Path:
-    """Return the folder of templates: in the package, or beside it in a checkout."""
+    """Return the folder of templates: in the package, or beside it in a checkout.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is in neither place.
+    """
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder

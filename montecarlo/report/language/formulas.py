@@ -96,6 +96,8 @@ def math_ml(latex: str, *, quotable: bool = True) -> str:
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     r"""Return a text as HTML, with every ``$…$`` replaced by inline MathML.
 
+    A formula that is only a number becomes text in a ``span``.
+
     Parameters
     ----------
     text : str or Markup

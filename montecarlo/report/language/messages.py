@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return all messages, each with the names of the files or entries that use it."""
+    """Return all messages: message -> names of the files or entries that use it."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
@@ -95,8 +95,9 @@ def write_catalogue(catalogue: Catalog) -> bytes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Update the message catalogues of languages; return the exit status.
 
-    ``argv`` has codes of languages, by default all.  The status is 1 if a message lacks
-    a valid translation, otherwise 0.
+    ``argv`` has codes of languages, by default all but English.  The status is 1 if a
+    message lacks a valid translation, otherwise 0.  An unknown code raises an
+    `InputError`.
     """
     chosen = list(sys.argv[1:] if argv is None else argv)
     faults: list[str] = []

@@ -58,7 +58,10 @@ class Layout(NamedTuple):
 
 
 def as_decimal(value: float | Decimal) -> Decimal:
-    """Return a float as the shortest decimal number that converts back to it."""
+    """Return a float as the shortest decimal number that converts back to it.
+
+    A `Decimal` is returned as it is.
+    """
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
@@ -71,12 +74,13 @@ def round_decimal(
 
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
-    """Return how a number is written that has a standard error: exponent and decimals.
+    """Return the layout of a number with a standard error: exponent and decimals.
 
-    The exponent is 0 if the larger of value and error is from `SMALL` to `LARGE`,
-    otherwise it is that number's.  The decimals show two significant digits of the
-    error.  Without an error (None, 0 or infinite) they show the number itself, at most
-    `PLAIN_DIGITS`.
+    ``Layout(exponent=0, decimals=4)`` for 1.0012 with the error 0.003.  Let s be the
+    larger of abs(value) and error.  The exponent is that of s if s is below `SMALL`, or
+    `LARGE` and above; otherwise, and for s = 0, it is 0.  The decimals, at most
+    `MOST_DECIMALS`, show two significant digits of the error.  Without an error (None,
+    0, infinite or NaN) they show the number itself, at most `PLAIN_DIGITS`.
     """
     error = error if error and math.isfinite(error) else 0.0
     scale = max(abs(value), error)
@@ -104,8 +108,9 @@ def shared_error(
     There must be so many digits that each end of the interval, rounded outwards, is on
     the same side of each end of the equivalence region as the exact end.  The error is
     the largest of width / 4, width / 40, width / 400 and so on with which this is true,
-    where width is that of the interval.  The region is written with the same error.
-    None if an end of the interval is open (None).
+    where width is that of the interval.  A width of 0 counts as 4 % of the end, or as 4
+    if the end is 0.  The region is written with the same error.  None if an end of the
+    interval is open (None).
     """
     if low is None or high is None:
         return None
@@ -123,9 +128,10 @@ def error_showing_nonzero(
 ) -> float:
     """Return an error with which `lay_out` does not show a nonzero end as 0.
 
-    That is the given error if it suffices, else a tenth of the end, ``value``.
     ``value`` is an end of an interval, ``region`` the equivalence region, and
-    ``rounding`` a mode of the module ``decimal``.
+    ``rounding`` a mode of the module ``decimal``.  The result is the given error if it
+    suffices, else a tenth of the end.  If that would move the rounded end to another
+    side of an end of the region, it is the given error after all.
     """
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
@@ -197,7 +203,8 @@ class NumberFormat:
     ) -> str:
         """Return a number as plain text, with two significant digits of its error.
 
-        ``1.0010`` for an error of 0.003; ``1.234×10⁻⁷``.
+        1.001 with the error 0.003 is ``1.0010``; without an error there are at most
+        four decimals, as in ``1.234×10⁻⁷``.  ``rounding`` is as for `text`.
         """
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals, rounding)
@@ -233,7 +240,8 @@ class NumberFormat:
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
         """Return value ± standard error as HTML, with two digits of the error.
 
-        An error of 0 is left out: that of a median of whole numbers can be 0 by chance.
+        It reads ``1.0010 ± 0.0030``.  An error that is None, infinite or NaN is left
+        out.  So is an error of 0: that of a median of whole numbers can be 0 by chance.
         ``row`` is as for `number`.
         """
         if not error or not math.isfinite(error):
@@ -247,9 +255,9 @@ class NumberFormat:
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
         """Return a share, in [0, 1], as HTML in per cent, with its error if known.
 
-        The exact value in the element is the share itself; the attribute
-        ``data-percent`` says that 100 times the share is shown.  ``row`` is as for
-        `number`.
+        0.123 with the error 0.004 reads ``12.30 ± 0.40 %``.  The exact value in the
+        element is the share itself; the attribute ``data-percent`` says that 100 times
+        the share is shown.  ``row`` is as for `number`.
         """
         raws = (value, error) if error and math.isfinite(error) else (value,)
         layout = lay_out(*(float(as_decimal(raw).scaleb(2)) for raw in raws))
@@ -290,9 +298,9 @@ class NumberFormat:
     ) -> Markup:
         """Return a number as HTML for prose: at most ``digits`` significant digits.
 
-        The last digit's unit is more than a quarter of the standard ``error``.  With
-        ``percent`` the value is a share, in [0, 1], and shown in per cent.  ``row`` is
-        as for `number`.
+        The last digit's unit is more than a quarter of the standard ``error``.  A whole
+        number without an error is shown in full.  With ``percent`` the value is a
+        share, in [0, 1], and shown in per cent.  ``row`` is as for `number`.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
@@ -319,10 +327,10 @@ class NumberFormat:
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Return a confidence interval as HTML, rounded outwards: ``[0.95, 1.05]``.
+        """Return a confidence interval as HTML, rounded outwards: ``[0.950, 1.050]``.
 
         The ends that are shown are on the same sides of the ends of the equivalence
-        region as the exact ends.  An open end is None.
+        region as the exact ends.  An open end is None, and shown as a dash.
         """
         shared = shared_error(low, high, region)
         ends = []
@@ -358,10 +366,11 @@ class NumberFormat:
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:
-        """Return an equivalence region as HTML, with the digits of an interval.
+        """Return an equivalence region as HTML: ``0.9 … 1.1``.
 
-        Such as ``0.90 … 1.10``, or ≤ or ≥ an end if the other is open.  ``low`` and
-        ``high`` are the ends of the interval that is shown beside it.
+        If an end is open (None), it is ≤ or ≥ the other end.  An end that four decimals
+        show exactly has no more than it needs.  Otherwise it has the digits of the
+        interval from ``low`` to ``high``, which is shown with the region.
         """
         error = shared_error(low, high, region)
         ends = [
@@ -386,7 +395,7 @@ def _data(
 
     Such as ``<data value=0.5 data-row=r12>0.50</data>``.  A power of ten is an
     attribute, too.  Attributes are without quotes, which HTML allows: a page has
-    thousands of them.
+    thousands of them.  A ``row`` that would need quotes raises a ValueError.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
     if row and not UNQUOTED.fullmatch(row):

@@ -26,9 +26,9 @@ Shown = str | dict[str, str]
 def words_by_language(words: Words, language: str | None) -> Shown:
     """Return a text of a catalogue as a message, or as a dict of wordings by language.
 
-    ``language`` is `Catalogue.language`.  If it is None, the text is a message and
-    returned as it is.  Otherwise the result maps codes of languages to wordings.  A
-    plain string is in ``language``, which comes first.
+    ``language`` is `Catalogue.language`.  If it is None, a plain string is a message
+    and returned as it is.  Otherwise a plain string is a wording in ``language``.  In a
+    result such as ``{"de": "...", "en": "..."}``, ``language`` comes first.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}

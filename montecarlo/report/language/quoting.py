@@ -136,7 +136,8 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
 def _quantity_label(result: Measurement, language: Language) -> str:
     """Return the words for quantity and summary, with a capital letter.
 
-    Such as ``Largest weight of a row (mean over rows)``.
+    Such as ``Largest weight of a row (mean over rows)``.  The mean of an indicator,
+    which is a share, and quantities without attention rows have no summary.
     """
     say, quantity = partial(_translate, language), QUANTITIES[result.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
@@ -167,9 +168,8 @@ def _quantity_label(result: Measurement, language: Language) -> str:
 def _premise_words(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
     """Yield words for dependence, initialisation, normalisation and mask, if there.
 
-    Such as ``mask:
-    `causal```.  Those that the design point does not have are left out.  ``say``
-    translates a message.
+    Such as "mask: `causal`".  Those that the design point does not have are left out.
+    ``say`` translates a message.
     """
     if result.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=result.dependence)

@@ -18,7 +18,8 @@ _ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 def summary_symbol(summary: str) -> str:
     r"""Return the LaTeX operator of a summary: E for a mean, Q_p for a quantile.
 
-    Such as ``\operatorname{E}`` or ``Q_{0.9}``; p is the level, from 0 to 1.
+    Such as ``\operatorname{E}`` or ``Q_{0.9}``; p is the level, from 0 to 1.  E has an
+    index for ``first`` and ``last``.  Any other summary gives E.
     """
     if summary in _ENDS:
         return _ENDS[summary]
@@ -38,7 +39,8 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     r"""Return the LaTeX of an estimate: summary, quantity and divisor.
 
     Such as ``\operatorname{E}\, H\;\;({c=\sqrt{d_k}})`` for the mean entropy.  The
-    divisor may be a ratio such as ``none/sqrt``.
+    divisor may be a ratio such as ``none/sqrt``.  A quantity of pairs of a query and a
+    key has no summary: ``\operatorname{Var}(q\cdot k/\sqrt{d_k})``.
     """
     if quantity in RECORDED:
         return _recorded_symbol(quantity, summary, divisor)

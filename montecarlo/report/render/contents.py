@@ -101,7 +101,8 @@ class Contents:
     def case_panels(self) -> list[tuple[Words, str]]:
         """(sentence, LaTeX formula) for each panel of the figure of checks.
 
-        The sentence is the claim, or the interpretation if the claim has several.
+        The sentence is the claim, or its interpretation if it has several.  The list is
+        empty if there is no such figure.
         """
         if CASES.id not in self.figures:
             return []
@@ -131,10 +132,11 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return the ids of the figures in each section of a page, in order, by section.
+    """Return the ids of the figures of a page, in order: section -> tuple of ids.
 
     The page is the report with ``on_report``, else its evidence page.  A report of a
-    user's ``own`` claims has one page, with all figures.
+    user's ``own`` claims has one page, with all figures.  A figure that has no section,
+    such as ``attention``, is left out.
     """
     shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
@@ -167,15 +169,18 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
 ) -> Contents:
     """Return what the pages of a report show, after drawing its figures.
 
+    There are no errata for selected claims, a user's claims and the quick preset.
+
     Parameters
     ----------
     findings : Findings
     languages : sequence of str
         Codes of languages.
     names : collection of str
-        Ids of the figures to draw, of `EVERY_FIGURE`.
+        Ids of the figures to draw, of `EVERY_FIGURE`.  Those without data are left out,
+        and so is ``cases`` unless claims are selected or a user's.
     folder : Path, optional
-        Where files of figures are written; by default none are.
+        Where files such as ``figures/variance.svg`` are written; by default none are.
     spread : callable
         Draws the figures, as ``map`` does.
     adaptive : bool
@@ -262,7 +267,8 @@ def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
 def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
     """Return the command line that makes the same report again.
 
-    If options cannot express the run, it first writes a configuration file.
+    If options cannot express the run, it first writes a configuration file.  For a
+    user's claims it is a command ``judge``, whatever ``command`` is.
 
     Parameters
     ----------

@@ -130,7 +130,10 @@ class _Converter(MarkdownConverter):
     convert_ol = convert_ul
 
     def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
-        """Return an item of a list, indented by four columns, as MkDocs requires."""
+        """Return an item of a list: its marker, and text indented by four columns.
+
+        MkDocs requires four.
+        """
         made = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
         marker, _, rest = made.partition(" ")
         lines = rest.strip("\n").split("\n")
@@ -234,7 +237,8 @@ def _protect_token(match: re.Match[str]) -> str:
     r"""Return LaTeX for a part of a formula that Markdown would change otherwise.
 
     The matched part is a command or a character that a Markdown parser may interpret:
-    ``*`` becomes ``\ast``, and ``&`` a numeric reference.
+    ``*`` becomes ``\ast``, and ``&`` a numeric reference.  Most commands, such as
+    ``\alpha``, stay as they are.
     """
     taken = match[0]
     if taken in _SAME:
@@ -257,8 +261,9 @@ def link_in_post(
     """Return the address in a Markdown post for an address on an HTML page.
 
     ``#figure-variance`` becomes the figure's file, ``figures/variance.svg``, and
-    ``en.html#x`` the Markdown file, ``report-en.md#x``.  ``code`` is the language of
-    the post, and ``languages`` are those of the report.
+    ``en.html#x`` the Markdown file, ``report-en.md#x``.  An erratum's ``.html`` becomes
+    ``.md``.  Other addresses stay as they are.  ``code`` is the language of the post,
+    and ``languages`` are those of the report.
     """
     if address.startswith("#figure-"):
         return figure_file(address.removeprefix("#figure-"), code, languages)
@@ -271,8 +276,9 @@ def render_markdown_erratum(
 ) -> str:
     """Return an erratum as Markdown, with the formula delimiters of its text.
 
-    A comment at the beginning names the delimiters.  Links would be dead where an entry
-    is pasted.  Each entry has version, seed and the id of its claim instead.
+    A comment at the beginning names the delimiters.  There are no links, which would be
+    dead where an entry is pasted.  Each entry has version, seed and the id of its claim
+    instead.
     """
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
     before, after = erratum.text.formula.split("…")

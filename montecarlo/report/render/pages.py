@@ -262,9 +262,9 @@ def typeset_sentence(
 ) -> Markup:
     """Return a sentence as HTML, with its numbers in the format of the language.
 
-    Numbers have their exact value and row id as attributes.  With ``brief`` they have
-    at most three digits and no error.  ``own_language`` is the default language of a
-    user's texts, which may differ from that of the page.
+    Numbers have their exact value and row id as attributes.  ``brief`` is as for
+    `typeset_number`.  ``own_language`` is the default language of a user's texts, which
+    may differ from that of the page; it is None for the five texts.
     """
     words = words_by_language(sentence.text, own_language)
 
@@ -293,9 +293,9 @@ def typeset_number(
 ) -> Markup:
     """Return a number in a sentence as HTML: value ± standard error.
 
-    Shares are in per cent, whole numbers in full, and other exact values with three
-    significant digits.  With ``brief`` there is no error, and there are at most three
-    significant digits.
+    It is in per cent if ``number.percent``.  An exact value has no error.  It has three
+    significant digits, or is in full if it is whole.  With ``brief``, or exact and in
+    per cent, a number has no error and at most ``number.digits`` significant digits.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
@@ -325,8 +325,9 @@ def _other_language(
 ) -> tuple[str, str] | None:
     """Return (tag, name) of the language of a text; None if it is that of the page.
 
-    Such as ``("de", "German")``, with the name in the language of the page.
-    ``own_language`` is as for `typeset_sentence`.
+    Such as ``("de", "German")``, with the name in the language of the page.  Also None
+    if ``words`` is a message of the five texts' catalogue.  ``own_language`` is as for
+    `typeset_sentence`.
     """
     text = words_by_language(words, own_language)
     if not isinstance(text, dict):
