@@ -321,9 +321,8 @@ def explain_unjudged(study: Study) -> Iterator[str]:
         cases = evidence.cases(check)
         if check.quantity in RECORDED:
             sizes = {case.d_k for case in cases}
-            for d_k in check.domain.d_k if sizes != {None} else ():
-                if d_k not in sizes:
-                    yield f"{name} is not judged: d_k = {d_k} is not recorded"
+            for d_k in sorted({*check.domain.d_k} - sizes) if sizes != {None} else ():
+                yield f"{name} is not judged: nothing such is recorded at d_k = {d_k}"
             continue
         every = cases_of(check, budgets, study.grid.divisors)
         unknown = [case for case in every if case not in cases]

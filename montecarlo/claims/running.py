@@ -130,7 +130,7 @@ def run_study(
     advance: Advance = lambda *_: None,
     store: SampleStore | None = None,
     *,
-    sampled: Callable[[], None] = lambda: None,
+    idle: Callable[[], None] = lambda: None,
 ) -> StudyResults:
     """Sample what a study needs, judge its claims, and return the results.
 
@@ -143,8 +143,8 @@ def run_study(
         batch, for a progress bar.
     store : SampleStore, optional
         Where batches are stored; by default in memory.
-    sampled : callable
-        Called as soon as the workers are no longer needed.
+    idle : callable
+        Called at each analysis, when the workers have nothing to do.
 
     Returns
     -------
@@ -194,6 +194,7 @@ def run_study(
         )
         for task, future in work(table_of, tasks):
             tables[task[0]] = future.result()
+        idle()
         new = Evidence(points, divisors, exact, tables.__getitem__)
         return evidences.setdefault(frozenset(points), new)  # which knows its cases
 
@@ -232,7 +233,6 @@ def run_study(
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
         evidence = evidence_on(most)
-    sampled()
     rows = chain.from_iterable(tables[point].rows for point in budgets)
     measurements = tabulate(chain(rows, rare))
     return StudyResults(

@@ -196,6 +196,11 @@ def say_factor(value: float, *sizes: int) -> str:
     If no formula is within `CLOSE`, or several are, it is a multiple of 1/sqrt(d_k).
     The factors 0, 1 and -1 stand alone.  ``sizes`` are d_k, number of heads and number
     of key heads.
+
+    Examples
+    --------
+    >>> say_factor(0.125, 64, 12, 12), say_factor(-0.125, 64, 12, 12)
+    ('0.125 = 1/sqrt(d_k)', '-0.125 = -1/sqrt(d_k)')
     """
     size, plain = abs(value), f"{value:.4g}"
     if not (size > 0.0 and math.isfinite(size)):
@@ -203,7 +208,7 @@ def say_factor(value: float, *sizes: int) -> str:
     known = divisors_within((1 - CLOSE) / size, (1 + CLOSE) / size, *sizes)
     if name := name_divisor(known):
         inverse = next(one.inverse for one in known if one.text == name)
-        return plain if inverse == "1" else f"{plain} = {inverse}"
+        return plain if inverse == "1" else f"{plain} = {'-' * (value < 0.0)}{inverse}"
     return f"{plain} ({value * math.sqrt(sizes[0]):.3g} times 1/sqrt(d_k))"
 
 

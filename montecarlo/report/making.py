@@ -255,10 +255,9 @@ def _render(contents: Contents, render: Render, code: str) -> str:
 
 
 def import_modules() -> None:
-    """Import ahead of time, in a worker, the modules for figures and pages.
+    """Import ahead of time, in a worker, the modules for figures and pages."""
+    import matplotlib.backends.backend_svg  # noqa: F401
 
-    matplotlib is not among them: the first drawing imports it.
-    """
     import montecarlo.report.render.markdown  # noqa: F401
 
 

@@ -146,7 +146,7 @@ def write_report(
         drawing = executor if executor.kind == PROCESSES else None
         store, warm = SampleStore(edition.journal), partial(_import_in_workers, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-            results = run_study(study, executor, advance, store, sampled=warm)
+            results = run_study(study, executor, advance, store, idle=warm)
         edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)

@@ -198,8 +198,8 @@ def _few_and_many(rows: DataFrame) -> bool:
 
     These must be true from `TYPICAL_D_K` on.  Undivided, effective keys are at most the
     share `FEW` of all keys.  Divided by sqrt(d_k), they are at least the share `MANY`,
-    and at most the share `HARDLY` of rows is saturated.  Also True if no d_k is as
-    large as `TYPICAL_D_K`.
+    and at most the share `HARDLY` of rows is saturated.  False if no d_k is as large as
+    `TYPICAL_D_K`.
     """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -207,7 +207,7 @@ def _few_and_many(rows: DataFrame) -> bool:
     divided = keys["divisor"].eq("sqrt")
     few = part[~divided].le(FEW).all() and part[divided].ge(MANY).all()
     hardly = saturated["estimate"][saturated["divisor"].eq("sqrt")].le(HARDLY).all()
-    return bool(few and hardly)
+    return bool(len(keys) and few and hardly)
 
 
 def pick_saturated(measurements: DataFrame, _: CurveTables) -> Fact | None:

@@ -159,6 +159,15 @@ def test_variance_draws_what_the_table_says(tables):
     assert titles == [by_dimension.VARIANCE_ANSWERED, by_dimension.VARIANCE_ASKED]
 
 
+def test_weights_are_said_of_sizes_that_were_measured(tables):
+    """The headline has its answer from d_k = 64 on, and none without such sizes."""
+    rows, curves = tables["weights"]
+    few = rows[rows["d_k"].lt(by_dimension.TYPICAL_D_K)]
+    titles = [by_dimension.build_weights(one, curves).headline for one in (rows, few)]
+    answers = [by_dimension.WEIGHTS_ANSWERED, by_dimension.WEIGHTS_ASKED]
+    assert [title.words for title in titles] == answers
+
+
 def passed_on(cells):
     """Rows of what softmax passes on."""
     return measured(
