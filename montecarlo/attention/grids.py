@@ -54,9 +54,9 @@ class LogGrid:
     def open_bins(self) -> tuple[int, ...]:
         """Indices of the bins that also count values outside of the grid: one or two.
 
-        They are bin 1, the first after that of zero, and the last bin.  With a finite
-        top, only bin 1.  On a signed grid, the first and the last bin: the bins next to
-        zero are left out, since scores are never so small.
+        Bin 1, after that of zero, has all smaller positive values, and the last bin all
+        larger values.  With a finite top no value is larger: then only bin 1.  On a
+        signed grid they are the first and the last bin.
         """
         first = 0 if self.signed else 1
         return (first,) if math.isfinite(self.top) else (first, self.n_bins - 1)

@@ -139,8 +139,9 @@ class ScoreBlock:
 
     @cached_property
     def differences(self) -> Scores:
-        """``weight_gradient`` minus its value at the largest score of each row.
+        """v_j minus v at the key with the largest score, for each key j of each row.
 
+        v is ``weight_gradient``, the gradient of a loss with respect to the weights.
         Shape (n_replicates, n_rows, n_keys).  The rows are those that the query
         gradient is computed for: all under a mask, otherwise the first `n_query_rows`.
         """

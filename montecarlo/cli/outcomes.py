@@ -27,7 +27,8 @@ def outcomes_of(record: ClaimsRecord, *, unreached: bool = True) -> set[str]:
 
     They are the verdicts on claims, and on interpretations that count for a claim's
     verdict.  ``self-check`` is added if a self-check of the simulator is refuted.
-    ``unreached`` says whether cases that the sample does not reach count as ``open``.
+    ``unreached`` says whether a verdict of ``open`` counts whose reason is that cases
+    in its scope were not sampled; ``open`` for undecided cases always counts.
     """
     rulings = {ruling for claim in record.claims for ruling in claim.rulings}
     if not unreached:

@@ -128,7 +128,7 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
     Parameters
     ----------
     point : DesignPoint
-        Without rows.
+        One without rows, which samples pairs of a query and a key.
 
     Returns
     -------
