@@ -176,8 +176,8 @@ def exponentials_in(
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
     """Return softmax weights, exponentials / their sum, rounded to a number format.
 
-    If the format is for storage only, just the exponentials in the numerator are
-    rounded, neither their sum nor the weights.
+    Every step is rounded.  For a format that is for storage only, just the exponentials
+    in the numerator are rounded, which happens here; their sum and the weights are not.
 
     Parameters
     ----------
@@ -185,7 +185,8 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
         From `exponentials_in`.
     number_format : NumberFormat
     wide : bool
-        Whether the sum is computed in float64, as it always is for storage only.
+        Whether the sum is added up in float64 and only the total is rounded.  It has no
+        effect on a format that is for storage only.
 
     Returns
     -------

@@ -309,10 +309,11 @@ def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
 
     Notes
     -----
-    Quantities of pairs under several divisors are one row times known factors, and so
-    are their intervals.  The standard deviation is a known function of the variance,
-    but its interval is not that function of the variance's interval: it has a share of
-    its own.
+    A quantity of pairs of a query and a key is, divided, the undivided one times a
+    known factor, and so is its interval.  So its key is that of the row with the
+    divisor ``none``, and checks of several divisors share one interval.  The standard
+    deviation is a known function of the variance, but its interval is not that function
+    of the variance's interval: it has a key and a share of its own.
     """
     key = row_key(check)
     quantity = PAIR_QUANTITIES.get(check.quantity)

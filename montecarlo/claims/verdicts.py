@@ -183,7 +183,7 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
     If all rulings are equal, it is that one.  If there are none, it is ``open``.  If
     they differ, it is the first of these that applies:
 
-    - ``holds``, as measured, if all hold and only reasons differ;
+    - ``holds`` with the reason ``measured``, if all hold and only reasons differ;
     - ``partly`` if one is ``holds`` or ``partly``, and one is neither ``holds`` nor
       ``open``;
     - the first of ``open``, ``fails`` and ``vague`` that occurs.

@@ -100,7 +100,11 @@ def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
 def _print_heads(
     observation: Observation, answer: ScaleAnswer, written: Sequence[Path]
 ) -> None:
-    """Print the answer, a table of at most 12 heads, states, and the paths of files."""
+    """Print the answer, a table of at most 12 heads, and the paths of files.
+
+    Below the table stands how many heads are in each state, such as ``saturated``, with
+    a warning if there are fewer than 5 sequences.
+    """
     print_lines("\n".join(observed.say_scales(observation, answer)))
     headings, rows = observed.list_heads(observation, answer)
     print_table(headings, rows, right=len(headings) - 2)

@@ -155,9 +155,10 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> EstimateMoments:
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> EstimateMoments:
-    """Return the result of `shares` for a quantity that only some attention rows have.
+    """Return the shares of rows up to an edge, for a quantity that some rows lack.
 
-    The number of rows with the quantity differs between replicates.
+    It is like `shares`, but only rows with a value count, and the number of these
+    differs between replicates.
 
     Parameters
     ----------

@@ -281,10 +281,12 @@ def _unturned(ours: Array, theirs: Array) -> Iterator[Cause]:
 
 
 def _clamped(ours: Array, theirs: Array) -> tuple[Array, Array]:
-    """Return (the port's vectors if it clamps, those if only the reference clamps).
+    """Return predictions of a port: (if it clamps its vectors, if the reference does).
 
-    Both are predictions: ``ours`` gives the limit of the first, and the entries at the
-    limit of the second.  All arrays have the shape (..., head, token, d).
+    The first are those of the reference, clipped at the largest entry of ``ours``.  The
+    second are those of the reference, with entries of ``ours`` in the places where they
+    have their largest size, of either sign.  All arrays have the shape (..., head,
+    token, d), and largest entries are over the last three axes.
     """
     ends = (np.abs(x).max(axis=(-3, -2, -1), keepdims=True) for x in (ours, theirs))
     largest, other = ends
@@ -899,11 +901,15 @@ class HeadPair:
         return not bool((other & (np.maximum(ours, theirs) > SMALL_WEIGHT)).any())
 
     def makes_outputs(self, allowed: float) -> bool:
-        """Return whether the weights of one side reproduce the outputs of the other.
+        """Return whether outputs without weights follow from the other side's weights.
 
-        ``allowed`` is the relative rounding error.  False if weights of both sides were
-        captured.  This tells more than weights that are computed by a rule, as a rule
-        may leave out what is within the rounding of outputs, such as a small sink.
+        For the port, `expected` times its values must make its outputs; for the
+        reference, the port's weights times the reference's values.  If no weights were
+        captured, both must; if those of both were, the result is False.  ``allowed`` is
+        the relative rounding error of outputs.
+
+        Weights that are computed by a rule tell less: the rule may leave out what is
+        within the rounding of outputs, such as a small sink.
         """
         made = [
             (side.rows.made["outputs"], weights @ side.rows.values)

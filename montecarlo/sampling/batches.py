@@ -42,10 +42,11 @@ class Batch:
 
 
 def pack(batch: Batch) -> bytes:
-    """Return a batch as bytes: a NumPy archive in which empty bins are left out.
+    """Return a batch as bytes: a NumPy archive of its means and its histograms.
 
-    The counts are concatenated.  The archive contains the differences between the
-    positions of consecutive nonempty bins, and their counts.
+    The counts of all histograms are joined to one array, with their shapes beside it.
+    Of it, only the counts of nonempty bins are stored, and the distance of each to the
+    bin before, compressed.
     """
     flat = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, batch.counts)])
     places = np.flatnonzero(flat != 0)  # bools take half the time of integers

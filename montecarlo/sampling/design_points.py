@@ -436,9 +436,10 @@ class DesignPoint:
     def row_spread(self) -> float:
         """Approximate standard deviation of the undivided scores of a row.
 
-        It is the norm of a query times the standard deviation of an entry of k, both
-        before projection by an initialisation.  For normalised queries and keys, it
-        follows from their norm and the gain.
+        It is the root mean square norm of a query times the standard deviation of an
+        entry of k.  Both are those of the distributions: an initialisation, which
+        projects tokens, is ignored.  For normalised queries and keys, it follows from
+        their norm and the gain.
         """
         if self.is_normalised:
             length = self.normalisation.length(self.d_k)

@@ -205,8 +205,8 @@ def score_blocks(
         """Return standard normal vectors from the random stream ``name``.
 
         They are float32, of shape (n_replicates, n_keys, d_k): ``values``, one per key,
-        or ``by_output``, one per query (there are n_keys of each).  Without ``by_key``
-        they are not needed, and the second axis has length 0.
+        or ``by_output``, one per query (there are n_keys of each).  If `score_blocks`
+        has ``by_key`` False, they are not needed, and the second axis has length 0.
         """
         if not by_key:
             return np.empty((len(indices), 0, point.d_k), np.float32)

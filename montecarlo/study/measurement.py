@@ -323,7 +323,7 @@ _OPTIONAL = ("distribution_k", "summary")
 
 
 def _texts(name: str, value: object) -> list[str]:
-    """Return the values of an option as a list of different texts.
+    """Return the values of an option as a list of texts, without repetitions.
 
     ``value`` is a text or a list of texts.  None becomes "" for the options that allow
     it, `_OPTIONAL`.  ``name`` is that of the option.  Any other value, and an empty

@@ -335,13 +335,14 @@ def _entry_variance(point: DesignPoint, distribution: Distribution) -> float | N
 def _score_variance(point: DesignPoint, divisor: str) -> float | None:
     """Return the variance of the divided scores q·k/c; None if it is not known.
 
-    c is the divisor.  Besides independent entries, the formula covers
+    It is that of q·k over c², where c is the divisor.  With d = d_k, that of q·k is
+    known for independent entries, and for
 
     - projected normalised tokens: d times the squared variance of an entry;
-    - q and k with the dependence ``pairs(rho)``, the same distribution, mean 0 and a
-      finite kurtosis, for entries of variance 1: d (1 + rho²) for Gaussian entries; for
-      others, where an entry of k is copied from q with probability rho,
-      d (1 + rho (kurtosis - 1) - rho²).
+    - q and k with the dependence ``pairs(rho)``, the same distribution, mean 0,
+      standard deviation s and a finite kurtosis: d s⁴ (1 + rho²) for Gaussian entries;
+      for others, where an entry of k is copied from q with probability rho, d s⁴ (1 +
+      rho (kurtosis - 1) - rho²).
     """
     q, k, rho = point.distribution_q, point.distribution_k, point.dependence.rho
     if point.is_independent:

@@ -49,9 +49,10 @@ class Layout(NamedTuple):
         return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return a number as it is shown: rounded to the decimals of the layout.
+        """Return a number as it is shown: a rounded mantissa times 10 to the exponent.
 
-        ``rounding`` is a mode of the module ``decimal``.
+        The mantissa has the decimals of the layout.  ``rounding`` is a mode of the
+        module ``decimal``.
         """
         mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
         return mantissa.scaleb(self.exponent)
