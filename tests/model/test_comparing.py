@@ -94,8 +94,8 @@ EVERY_SIZE = bool(os.environ.get("MONTECARLO_TRIAL"))
 SOME = [("small", "bfloat16"), ("medium", "float16")]
 FORMATS = ("float32", "bfloat16", "float16")
 TRIED = [*product(SIZES, FORMATS)] if EVERY_SIZE else SOME
-#: Scores of q and k that are not scaled down, of 64 entries.
-PEAKED = ("nntile PR 356: T5 scaled", "jaxgarden PR 36: times the scalar")
+#: With 64 entries: scores that are not scaled down, and an eps, then a factor.
+PEAKED = ("nntile PR 356", "jaxgarden PR 36", "another eps")
 
 
 @pytest.mark.slow
@@ -103,8 +103,9 @@ PEAKED = ("nntile PR 356: T5 scaled", "jaxgarden PR 36: times the scalar")
 def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subtests):
     """In fewer bits; but where nearly all weight is on one key, the scale is lost."""
     for at, (name, thread) in enumerate(THREADS.items()):
-        skipped = size == "large" and number_format != "float32" and name in PEAKED
-        if skipped or not (EVERY_SIZE or SOME[at % 2] == (size, number_format)):
+        is_exact = size != "large" or number_format == "float32"
+        is_tried = EVERY_SIZE or SOME[at % 2] == (size, number_format)
+        if not is_tried or (not is_exact and name.startswith(PEAKED)):
             continue
         evidence = "added" if thread.evidence == "outputs" else thread.evidence
         tried = Size(*SIZES[size], 24)

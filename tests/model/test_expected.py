@@ -10,12 +10,7 @@ from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
 from montecarlo.model.answers import say_answer
 from montecarlo.model.checking import answer_models
-from montecarlo.model.expected import (
-    CONVENTIONS,
-    RULES,
-    Caller,
-    expected_of,
-)
+from montecarlo.model.expected import CONVENTIONS, RULES, Caller, expected_of
 from tests.commands import observe as main
 from tests.model.heads import weighted
 
