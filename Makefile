@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests trial ports confirm lint report docs house translations readme \
+.PHONY: help test slow capture-tests trial ports remade lint report docs house translations readme \
     records baselines
 
 CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_follow.py \
@@ -25,8 +25,9 @@ trial: ## Try some sixty architectures of transformers, right and with errors (t
 ports: ## Try faults and sound pairs of ports at every size, format and evidence (an hour)
 	MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_comparing.py
 
-confirm: ## Make the confirming run again and compare its verdicts (before a release)
-	MONTECARLO_TRIAL=all python -m pytest -m slow tests/studies/test_confirm.py
+remade: ## Make the confirming run, docs/papers.md and a part of the calibration again, and compare
+	MONTECARLO_TRIAL=all python -m pytest -m slow tests/studies/test_confirm.py \
+	    tests/studies/test_papers.py tests/studies/test_calibration.py
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output

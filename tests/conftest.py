@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+#: Of records that take long to make again and seldom change: before a release.
+remade = pytest.mark.skipif(
+    "MONTECARLO_TRIAL" not in os.environ, reason="by `make remade`"
+)
 #: The options of a command that has none.
 NOTHING = make_dataclass("Nothing", [])
 

@@ -45,7 +45,7 @@ def test_a_release_is_tested_before_it_is_published():
     ]
     assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
     command, again = (s["run"] for s in jobs["tests"]["steps"] if "run" in s)
-    assert again == "make confirm"
+    assert again == "make remade"
     assert f"\n{command}\n" in (HERE / "README.md").read_text(encoding="utf-8")
     steps = "".join(step.get("run", "") for step in jobs["style"]["steps"])
     assert "ruff check" in steps

@@ -22,6 +22,7 @@ from studies.calibration import (
     count,
     make_lines,
 )
+from tests.conftest import remade
 
 POINT = parse_point("gaussian", "gaussian", 4)
 MEAN = Case("pairs", (POINT,), RowKey("none", "score_mean", "value"), stops=False)
@@ -115,6 +116,7 @@ def agree(one, trials, other, other_trials):
 
 
 @pytest.mark.slow
+@remade
 def test_the_small_version_is_as_the_table_says():
     """Its trials are others, of the same banks: no count is another than by chance."""
     with TABLE.open(encoding="utf-8", newline="") as file:

@@ -1,13 +1,13 @@
 """The confirming run: its record is of today's catalogue, and is made again."""
 
 import json
-import os
 
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.report.content.findings import CONFIRMING
 from studies.confirm import confirm, seed_of
+from tests.conftest import remade
 
 RECORD = json.loads(CONFIRMING.read_bytes())
 
@@ -24,7 +24,7 @@ def test_seed_is_what_the_digits_say():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("MONTECARLO_TRIAL" not in os.environ, reason="by `make confirm`")
+@remade
 def test_run_gives_the_record_again(tmp_path):
     """Verdicts of a seed are what they were."""
     assert confirm(tmp_path, 2) == RECORD

@@ -8,6 +8,7 @@ import pytest
 from montecarlo.estimation.estimates import Estimate
 from studies import papers
 from studies.paper_quantities import QUANTITIES, critical_std
+from tests.conftest import remade
 
 PAPERS = papers.read_papers()
 PAGE = papers.PAGE.read_text(encoding="utf-8")
@@ -47,6 +48,7 @@ def test_a_statement_without_drawn_numbers_is_on_the_page(one):
 
 
 @pytest.mark.slow
+@remade
 def test_the_page_is_what_the_program_makes(tmp_path):
     """All of it, what is drawn included."""
     assert papers.main(["--output", str(tmp_path / "papers.md")]) == 0
