@@ -885,7 +885,7 @@ class HeadPair:
         ours, likely = self.ours, _softmax(self.full)
         seen = np.isfinite(self.logits) & (self.theirs > 0.0)
         hidden = (ours == 0.0) & (np.where(seen, self.expected, likely) > SMALL_WEIGHT)
-        shown = (ours > SMALL_WEIGHT) & ~seen
+        shown = (ours > SMALL_WEIGHT * likely) & ~seen
         return (seen & ~hidden) | shown, seen
 
     @property

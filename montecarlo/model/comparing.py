@@ -745,9 +745,9 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     added = arrays.get(ADDED)
     if added is not None and (added[rows] <= UNSEEN).all():
         return "the mask: it hides every key of these rows"
-    whole = " of whole rows, as of a mask that hides every key"
-    is_whole = bool(lost[made][rows].all())
-    return f"the mask, softmax or later{whole * is_whole}: which cannot be told"
+    if added is None and lost[made][rows].all():
+        return f"softmax in {rows.sum()} of {len(rows)} rows, as of hidden keys alone"
+    return "the mask, softmax or later: which cannot be told"
 
 
 def _some(rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]) -> list[Rows]:
