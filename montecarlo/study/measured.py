@@ -99,9 +99,11 @@ class Measurement:
 
         Such as ``largest weight of a row; mean over rows (weight_max)``.
         """
+        is_ratio = "/" in self.divisor and self.summary != "share_above"
         words = plain_words(QUANTITIES[self.quantity].words)
-        parts = filter(None, [words, summary_words(self.summary)])
-        return f"{'; '.join(parts)} ({self.quantity})"
+        ratio = "ratio under two divisors" * is_ratio
+        parts = [words, summary_words(self.summary), ratio]
+        return f"{'; '.join(filter(None, parts))} ({self.quantity})"
 
     @property
     def point(self) -> str:
@@ -118,8 +120,7 @@ class Measurement:
         )
         parts += [words + name for words, name in conditions if name not in ("", NONE)]
         parts.append(f"d_k = {self.d_k}")
-        if self.n_keys is not None:
-            parts.append(f"n = {self.n_keys}")
+        parts += [f"n = {self.n_keys}"] * (self.n_keys is not None)
         if self.number_format != "float64":
             parts.append(f"weights in {self.number_format}, softmax {self.softmax}")
         return ", ".join([*parts, self._divisor_words()])

@@ -40,6 +40,8 @@ TITLE_WIDTH = 80
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: Prefixes of values in a legend, by column.
 _PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
+#: Values that a figure does not mention where no row has another.
+_USUAL = {"none", "", "float64", "shifted"}
 
 
 class Picture(Figure):
@@ -115,7 +117,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
             keys.append(Line2D([], [], color=MUTED, label="exact"))
         in_a_line = 2 if len(names) > 1 else 3
         room = 0.24 * -(-len(keys) // in_a_line)  # for the legend
-        size = (6.0, 2.7 * lines + 0.35 + room)
+        size = (6.0, 2.7 * lines + 0.55 + room)
         drawn = Picture(figsize=size, layout="constrained")
         panels = drawn.subplots(lines, columns, squeeze=False).ravel()
         for spare in panels[len(parts) :]:
@@ -128,6 +130,8 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
             one.set_title(fill(words, TITLE_WIDTH // columns), fontsize="small")
             one.set_ylabel(f"${symbol_of(quantity)}$")
             one.set_xlabel(LABELS[x])
+        shared = _describe_shared(frame, [x, *names])
+        drawn.suptitle(fill(shared, TITLE_WIDTH), fontsize="small", color=MUTED)
         if keys:
             drawn.legend(
                 handles=keys,
@@ -216,6 +220,23 @@ def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
             yield f"{LABELS[name]} = {int(value)}"
         else:
             yield f"{_PLAIN.get(name, '')}{value}"
+
+
+def _describe_shared(frame: DataFrame, names: list[str]) -> str:
+    """Return what all rows share, and what bars are, as text with LaTeX.
+
+    Such as ``gaussian entries, $n$ = 300; bars: 95 % intervals``.  ``names`` are the
+    columns that the figure shows elsewhere.
+    """
+    row = frame.bfill().iloc[0]  # pairs have no number of keys
+    rest = [column for column in VARIED if column not in names]
+    rest = [c for c in rest if c == "divisor" or str(row[c]) not in _USUAL]
+    sides = {"distribution_q", "distribution_k"}
+    parts = []
+    if sides <= {*rest} and row["distribution_q"] == row["distribution_k"]:
+        parts.append(f"{row['distribution_q']} entries")
+        rest = [column for column in rest if column not in sides]
+    return f"{', '.join([*parts, *_describe_series(row, rest)])}; bars: 95 % intervals"
 
 
 #: LaTeX that mathtext lacks, and its replacement.

@@ -97,7 +97,10 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
         """Return a number as text, rounded to the same digits as the estimate."""
         return language.numbers.plain(value, result.digits, rounding)
 
-    say = partial(_translate, language, label=_quantity_label(result, language))
+    say, label = partial(_translate, language), _quantity_label(result, language)
+    if "/" in result.divisor and result.summary != "share_above":
+        label = say("%(label)s, ratio under two divisors", label=label)
+    say = partial(say, label=label)
     if math.isnan(result.estimate):
         return say("%(label)s: the sample does not determine an estimate.")
     value = number(result.estimate)

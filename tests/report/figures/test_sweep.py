@@ -51,6 +51,14 @@ def test_series_are_named(frame):
     assert not any("NA" in text for text in texts)
 
 
+def test_what_all_rows_share_stands_above(frame):
+    """With what is on neither axis nor in the legend; undivided is a divisor, too."""
+    assert figure(frame).get_suptitle() == "gaussian entries; bars: 95 % intervals"
+    rows = frame[frame.n_keys.eq(8) & frame.divisor.eq("none")]
+    told = "gaussian entries, $c = 1$, $n$ = 8; bars: 95 % intervals"
+    assert figure(rows).get_suptitle() == told
+
+
 def test_it_is_drawn_over_what_varies(frame):
     """The size with more values is on the x axis, unless another is asked for."""
     assert {one.get_xlabel() for one in figure(frame).axes} == {"$d_k$"}
