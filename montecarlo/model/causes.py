@@ -885,7 +885,8 @@ class HeadPair:
         ours, likely = self.ours, _softmax(self.full)
         seen = np.isfinite(self.logits) & (self.theirs > 0.0)
         hidden = (ours == 0.0) & (np.where(seen, self.expected, likely) > SMALL_WEIGHT)
-        shown = (ours > SMALL_WEIGHT * likely) & ~seen
+        least = min(SMALL_WEIGHT, 2.0 ** fits.format_of([self.theirs]).least_exponent)
+        shown = (ours > np.maximum(SMALL_WEIGHT * likely, least)) & ~seen
         return (seen & ~hidden) | shown, seen
 
     @property
@@ -1170,8 +1171,7 @@ def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
     seen = pair.seen[1]
     if not seen.all():
         told = "masks after softmax: weights of a row no longer add up to 1"
-        made = np.where(seen, _softmax(pair.plain), 0.0)
-        yield Cause("mask", told, made)
+        yield Cause("mask", told, np.where(seen, _softmax(pair.plain), 0.0))
     if pair.is_whole:
         logits = np.where(seen, pair.plain, -np.inf)
         told = "takes softmax over the queries, not over the keys"
