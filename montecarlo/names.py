@@ -22,11 +22,7 @@ PROJECT = "montecarlo-attention"
 #: Messages show a list of names in full up to this number of characters.
 MOST_LISTED = 160
 #: Kind of names -> KIND of ``--list`` that shows them, with a note.
-LISTS = {
-    "quantity": "quantities",
-    "claim": "claims",
-    "distribution": "distributions",
-}
+LISTS = {"quantity": "quantities", "claim": "claims", "distribution": "distributions"}
 #: The name that means an empty list of names.
 NONE = "none"
 #: Largest number of digits of an integer; any such number is in the range of a float.
@@ -211,7 +207,8 @@ def require_number(
             number = float(value)
     if least <= number <= most and (ends or least < number < most):
         return number
-    limits = f" between {least:g} and {most:g}" if least > -math.inf else ""
+    words = " from {:g} to {:g}" if ends else " above {:g} and below {:g}"
+    limits = words.format(least, most) if least > -math.inf else ""
     raise InputError(f"{name} must be a number{limits}, got {show(value)}")
 
 

@@ -411,7 +411,7 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
         if point.formats and (number_format, softmax) in ways:
             return ""
         way = f"{number_format} with the softmax {softmax} at {point.n_keys} keys"
-        return f"is not computed in {way}"
+        return f"is not computed in {way}; formats: {', '.join(sorted(dict(ways)))}"
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
     got = "keys {1}, normalisation {2}, dependence {3}, initialisation {4}, mask {5}"

@@ -19,7 +19,7 @@ from montecarlo.names import require_flag
 #: Names of axes, in the order that arrays have by default.
 AXES = ("sequence", "layer", "head", "token", "d")
 #: Other names of axes that are accepted.
-ALSO = {"batch": "sequence"}
+ALSO = {"batch": "sequence", "key": "d"}
 #: Axes that every array must have; weights have keys in place of ``d``.
 NEEDED = ("token", "d")
 KEY = "key"
@@ -140,10 +140,11 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes; raise an `InputError` if they are not usable.
 
     They must be different names of `AXES`, and all of `NEEDED` must be among them.
-    ``batch`` is accepted, too, and returned as ``sequence``.
+    ``batch`` is accepted, too, and returned as ``sequence``; ``key``, the last axis of
+    weights, is returned as ``d``.  A text is split at its commas.
     """
-    given: Any = axes
-    names = [] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    given: Any = axes.split(",") if isinstance(axes, str) else axes
+    names = given if isinstance(given, Sequence) else []
     found = [ALSO.get(str(name), str(name)) for name in names]
     if len(set(found)) < len(found) or not {*NEEDED} <= {*found} <= {*AXES}:
         raise InputError(

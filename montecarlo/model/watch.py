@@ -141,9 +141,9 @@ class ScoreWatch:
     hot : float
         Warn of a head whose largest absolute score is larger than this; above 0.
     growth : float
-        Warn of a head whose largest absolute score rose at each of the last looks, 5
-        of them, is now beyond 20, and is at least this many times that of the first of
-        them.
+        Warn of a head whose largest absolute score rose from look to look over the last
+        5 looks, is now above 20, and is at least this many times that of the first of
+        the 5; above 1.
     frozen : float
         Warn of a head whose mean entropy is less than this share of the largest
         possible; above 0 and below 1.

@@ -192,8 +192,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
         files = draw(*contents.drawings[name], languages=spoken)
         for (kind, code), content in files.items():
             (folder / f"{name}.{code}.{kind}").write_bytes(content)
-        kinds = {kind for kind, _ in files}
-        kind = next(kind for kind in SHOWN if kind in kinds)
+        kind = next(kind for kind in SHOWN if kind in {kind for kind, _ in files})
         for code in languages:
             shown[code][name] = f"{name}.{code}.{kind}"
     command = _figures_command(findings.run, languages, chosen_options, sampled=sampled)

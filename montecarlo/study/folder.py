@@ -125,8 +125,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     if run is None:
         what = "the folder" if folder.is_dir() else "what is no folder,"
         raise InputError(
-            "results must be in the folder of a report, such as output, with a readable"
-            f" {RUN_FILE}, got {what} {str(folder.absolute())!r}"
+            "results (--from) must be in the folder of a finished report, with a "
+            f"readable {RUN_FILE}, got {what} {str(folder.absolute())!r}"
         )
     program, schema = run["program"], run["schema"]
     if (program, schema) != ("montecarlo", SCHEMA):

@@ -162,4 +162,4 @@ def test_thresholds_of_the_watch_are_those_of_its_page():
     ):
         assert said in page
     described = " ".join(inspect.getdoc(ScoreWatch).split())
-    assert f"the last looks, {LOOKS} of them, is now beyond {GROWN:g}," in described
+    assert f"over the last {LOOKS} looks, is now above {GROWN:g}," in described

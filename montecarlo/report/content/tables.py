@@ -437,8 +437,7 @@ def with_interval(table: pd.DataFrame) -> pd.DataFrame:
 
 def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
     """Return which lines of a table have a finite estimate and a finite interval."""
-    numbers = table[["estimate", "ci_low", "ci_high"]]
-    return (numbers.abs() < np.inf).all(axis=1)
+    return (table[["estimate", "ci_low", "ci_high"]].abs() < np.inf).all(axis=1)
 
 
 def of_key_counts(

@@ -201,8 +201,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
     wanted.set_style("oblique" if italic else "normal")
     font = get_font(findfont(wanted))
     font.set_size(100.0, 72.0)
-    glyph = font.load_char(ord(sign))
-    return float(glyph.linearHoriAdvance) / 65536.0 / 100.0
+    return float(font.load_char(ord(sign)).linearHoriAdvance) / 65536.0 / 100.0
 
 
 def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:

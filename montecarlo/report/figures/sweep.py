@@ -234,7 +234,7 @@ def _describe_shared(frame: DataFrame, names: list[str]) -> str:
     sides = {"distribution_q", "distribution_k"}
     parts = []
     if sides <= {*rest} and row["distribution_q"] == row["distribution_k"]:
-        parts.append(f"{row['distribution_q']} entries")
+        parts = [f"{row['distribution_q']} entries"]
         rest = [column for column in rest if column not in sides]
     return f"{', '.join([*parts, *_describe_series(row, rest)])}; bars: 95 % intervals"
 
