@@ -127,6 +127,7 @@ def test_formulas_are_set():
     ("word", "page"),
     [
         ("resume", "first-report"),
+        ("resuming", "first-report"),
         ("uncertainty", "judging"),
         ("GQA", "check-a-port"),
         ("QK-norm", "normalise"),
