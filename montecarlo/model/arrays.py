@@ -480,8 +480,7 @@ def open_arrays(
         raise InputError(f"{missing[0]} must be an array, got None")
     given = {name: check_array(name, a) for name, a in arrays.items() if a is not None}
     is_causal = require_flag("causal", causal)
-    sequences = make_sequences(given, axes, causal=is_causal)
-    return make_model(sequences, causal=is_causal)
+    return make_model(make_sequences(given, axes, causal=is_causal), causal=is_causal)
 
 
 def make_model(

@@ -985,10 +985,12 @@ class HeadPair:
         away = port[name] - reference[name]
         square = max(float((by_scale**2).sum()), TINY)
         slope = float((away * by_scale).sum()) / square
-        by_row = ((away - slope * by_scale) * by_scale).sum(axis=1)
-        error, scale = _norm(by_row) / square, self.rule.scale
-        error *= t_quantile(FALSE_ALARM, len(by_row))
-        if abs(slope) <= max(error, OTHER_SCALE * abs(scale)):
+        # a row that alone depends on the scale fits itself, and tells nothing
+        others = np.maximum(1.0 - (by_scale**2).sum(axis=1) / square, SMALL_WEIGHT)
+        by_row = ((away - slope * by_scale) * by_scale).sum(axis=1) / others
+        by_row[others == SMALL_WEIGHT] = np.inf
+        scale, t = self.rule.scale, t_quantile(FALSE_ALARM, len(by_row))
+        if abs(slope) <= max(t * _norm(by_row) / square, OTHER_SCALE * abs(scale)):
             return None
         return Cause("scale", "", theirs, 1, scale + slope, scale, explained=1.0)
 
