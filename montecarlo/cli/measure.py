@@ -96,7 +96,7 @@ def work(options: MeasureOptions, argv: Sequence[str]) -> int:
         codes = require_names("lang", options.lang or ["en"], LANGUAGES)
         languages = [read_language(code) for code in codes]
     if options.row and any(word.partition("=")[0] == "--seed" for word in argv):
-        raise InputError("--row must stand without --seed: change that of its again")
+        raise InputError("--row must stand without --seed: its line 'again' takes one")
     result = _measure_row(options) if options.row else _measure_options(options, argv)
     if languages:
         quoted = (quote(result.measured, one, result.command) for one in languages)

@@ -746,7 +746,7 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     if added is not None and (added[rows] <= UNSEEN).all():
         return "the mask: it hides every key of these rows"
     if added is None and lost[made][rows].all():
-        return f"softmax in {rows.sum()} of {rows.size} rows, as of hidden keys alone"
+        return f"softmax in {rows.sum()} of {rows.size} rows, as if a mask hid them"
     return "the mask, softmax or later: which cannot be told"
 
 

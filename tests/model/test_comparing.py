@@ -335,6 +335,13 @@ def test_other_sizes_are_refused():
         compare(reference, None)
 
 
+def test_a_key_of_the_future_is_seen_where_weights_are_small():
+    """Of all heads and sequences, whose scores have standard deviations about 3."""
+    masks = [np.triu(np.ones((48, 48)), n) > 0.0 for n in (2, 1)]
+    sides = [run(Size(*SIZES["small"], 48), scale=1.1, hidden=one) for one in masks]
+    assert "a mask of offsets -47 to 1 " in str(compare(*sides))
+
+
 def test_windows_of_the_wrong_layers():
     """What is done in a layer is not said of another."""
     found = compare(recorded(windows=(30, 4)), recorded(windows=(4, 30)))

@@ -85,7 +85,7 @@ def test_the_operation_that_is_not_finite_first_is_named():
     seen[3, 1:] = hidden[3] = -np.inf  # of the one a key is seen
     for changed, said in (
         ({"weights": some}, "the mask, softmax or later: which cannot be told"),
-        ({"weights": rows}, "softmax in 1 of 24 rows, as of hidden keys alone"),
+        ({"weights": rows}, "softmax in 1 of 24 rows, as if a mask hid them"),
         ({"q": inf, "weights": rows}, "q is what attention is given"),
         ({"weights": rows, **large}, "the scores: q and k of float16 make up to "),
         ({"v": k, "outputs": outputs, "added": seen}, "the mask, softmax or later"),
