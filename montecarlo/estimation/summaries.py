@@ -23,7 +23,6 @@ from montecarlo.attention.number_formats import (
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     NOT_NEGATIVE,
-    PAIR_MEANS,
     PAIR_QUANTITIES,
     QUANTILE_RATIO,
     QUANTILES,
@@ -56,12 +55,12 @@ from montecarlo.estimation.row_distribution import (
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
-    PAIR_COLUMNS,
     Columns,
     end_column,
     format_column,
     grid_of,
     has_meaning,
+    pair_columns,
     rows_column,
 )
 
@@ -138,11 +137,11 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
     """Return the numbers to which each replicate of a point is to be reduced.
 
     They are what the estimates with the given keys need, as `Columns`: for the mean
-    entropy ``("sqrt", "entropy")``.  For a point without rows they are always
-    `PAIR_COLUMNS`.
+    entropy ``("sqrt", "entropy")``.  For a point without rows they are those of
+    `pair_columns`.
     """
     if not point.has_rows:
-        return PAIR_COLUMNS
+        return pair_columns(key.quantity for key in keys)
     means: dict[tuple[str, str], None] = {}
     counts: dict[tuple[str, str], None] = {}
     for key in keys:
@@ -302,17 +301,19 @@ class Summaries:
     def _pair_estimate(self, key: RowKey) -> Estimate:
         """Return the estimate of a quantity of pairs, which is a function of means."""
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
+        names = [name for _, name in self.columns.means]
 
         def function(means: Array) -> Array:
             """Return the quantity before division, shape (any,), from means.
 
-            ``means`` has the shape (n_means, any), with a row for each of `PAIR_MEANS`.
+            ``means`` has the shape (n_means, any), with a row for each column.
             """
-            return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
+            return quantity.evaluate(dict(zip(names, means, strict=True)), d_k)
 
-        divisor = parse_divisor(key.divisor).value(d_k)
-        raw = jackknife(self.samples.means.T, function, quantity.interval_scale)
-        return raw.times(divisor**-quantity.degree) if quantity.divided else raw
+        factor = parse_divisor(key.divisor).value(d_k) ** -quantity.degree
+        # contiguous, as sums along other axes depend on the number of columns
+        means = np.ascontiguousarray(self.samples.means.T)
+        return jackknife(means, function, quantity.interval_scale).times(factor)
 
     def _ratio(self, key: RowKey) -> Estimate:
         """Return the estimate of the ratio of a summary under two divisors.

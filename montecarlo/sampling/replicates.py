@@ -13,7 +13,7 @@ Exponentials are float32 like the scores, except where scores are nearly equal.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ from montecarlo.attention.quantities import (
     GAP_AT,
     GAP_NORMAL,
     PAIR_MEANS,
+    PAIR_QUANTITIES,
     ROW_QUANTITIES,
     Quantity,
 )
@@ -49,7 +50,9 @@ from montecarlo.sampling.matrices import draw_matrices
 ADDED_AT_ONCE = 2**12
 
 
-def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
+def pair_means(
+    point: DesignPoint, seed: int, indices: range, names: Sequence[str] = PAIR_MEANS
+) -> Array:
     """Return means of entries and scores, for fresh replicates of a point without rows.
 
     Scores are those of all pairs of a query and a key; under the dependence ``pairs``,
@@ -62,12 +65,14 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     seed : int
     indices : range
         Indices of the replicates.
+    names : sequence of str
+        Of `PAIR_MEANS`; default: all.
 
     Returns
     -------
-    ndarray, shape (n_replicates, n_means)
-        `PAIR_MEANS` of each replicate, in their order.  ``gap`` is NaN if the variance
-        of a score is not known.
+    ndarray, shape (n_replicates, n_names)
+        The named means of each replicate, in the order of ``names``.  ``gap`` is NaN if
+        the variance of a score is not known.
 
     Notes
     -----
@@ -87,12 +92,14 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
         drawn: list[Scores] = [q, k, scores]
         if not standard:
             drawn = [x.astype(np.float64) for x in drawn]
-        means.append(_reduce_pairs(drawn, at))
+        means.append(_reduce_pairs(drawn, at, names))
     return np.array(means)
 
 
-def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
-    """Return the `PAIR_MEANS` of one replicate, in their order, as a list of numbers.
+def _reduce_pairs(
+    matrices: list[Scores], gap_at: float, names: Sequence[str]
+) -> list[float]:
+    """Return the means of one replicate that ``names`` of `PAIR_MEANS` ask for.
 
     ``matrices`` are Q, K and their scores.  The mean ``gap`` is the share of scores of
     at most ``gap_at``, minus `GAP_NORMAL`.  ``gap_at`` is infinite if the variance of a
@@ -100,15 +107,24 @@ def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
     """
     # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in matrices)
-    squares = np.square(scores)
-    return [
-        *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
-        *(_mean(scores), _mean(np.abs(scores)), _mean_product(scores, scores)),
-        *(_mean_product(squares, scores), _mean_product(squares, squares)),
-        np.count_nonzero(scores <= gap_at) / scores.size - GAP_NORMAL
-        if math.isfinite(gap_at)
-        else math.nan,
-    ]
+    squares = np.square(scores) if {"s3", "s4"}.intersection(names) else scores
+    means: dict[str, Callable[[], float]] = {
+        "q": lambda: _mean(q),
+        "q2": lambda: _mean_product(q, q),
+        "k": lambda: _mean(k),
+        "k2": lambda: _mean_product(k, k),
+        "s": lambda: _mean(scores),
+        "abs": lambda: _mean(np.abs(scores)),
+        "s2": lambda: _mean_product(scores, scores),
+        "s3": lambda: _mean_product(squares, scores),
+        "s4": lambda: _mean_product(squares, squares),
+        "gap": lambda: (
+            np.count_nonzero(scores <= gap_at) / scores.size - GAP_NORMAL
+            if math.isfinite(gap_at)
+            else math.nan
+        ),
+    }
+    return [means[name]() for name in names]
 
 
 def _mean(values: Scores) -> float:
@@ -299,8 +315,31 @@ class Columns(NamedTuple):
 
 #: Separator in the name of a column of a number format.
 FORMAT_SIGN = "@"
-#: The columns of pairs, which are always computed together.
-PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
+
+
+class _ReadMeans(dict[str, np.float64]):
+    """Means over pairs, all of them 1, that keeps those which are read."""
+
+    def __missing__(self, name: str) -> np.float64:
+        return self.setdefault(name, np.float64(1.0))
+
+
+def pair_columns(quantities: Iterable[str]) -> Columns:
+    """Return the columns of the means over pairs that quantities are computed from.
+
+    ``quantities`` are keys of `PAIR_QUANTITIES`; columns are in the order of
+    `PAIR_MEANS`.
+
+    Examples
+    --------
+    >>> pair_columns(["score_variance"]).means
+    (('none', 's'), ('none', 's2'))
+    """
+    read = _ReadMeans()
+    with np.errstate(all="ignore"):  # what is computed from them has no meaning
+        for name in quantities:
+            PAIR_QUANTITIES[name].evaluate(read, 1)
+    return Columns(tuple(("none", name) for name in PAIR_MEANS if name in read))
 
 
 def rows_column(quantity: str) -> str:
@@ -367,8 +406,7 @@ def sample(
     start, stop : int
         Indices of replicates, ``0 <= start < stop``.
     columns : Columns
-        Columns to compute.  At a point without rows they have no effect: all of
-        `PAIR_COLUMNS` are computed.
+        Columns to compute; at a point without rows, those of `pair_columns`.
 
     Returns
     -------
@@ -376,7 +414,8 @@ def sample(
         For each index and column the same bytes, whatever else is requested.
     """
     if not point.has_rows:
-        return Batch(pair_means(point, seed, range(start, stop)), ())
+        names = [name for _, name in columns.means]
+        return Batch(pair_means(point, seed, range(start, stop), names), ())
     together = max(1, SCORES_TOGETHER // math.prod(point.shape))
     means: list[Array] = []
     counts: list[Counts] = []

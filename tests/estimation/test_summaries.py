@@ -6,13 +6,20 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import (
+    PAIR_QUANTITIES,
     QUANTITIES,
     ROW_QUANTITIES,
     range_of,
 )
-from montecarlo.estimation.summaries import every_key, has_interval
+from montecarlo.estimation.summaries import (
+    RowKey,
+    Summaries,
+    columns_of,
+    every_key,
+    has_interval,
+)
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import rows_column
+from montecarlo.sampling.replicates import rows_column, sample
 from tests.samples import every_column, sample_all, summarise
 
 ALL = tuple(DIVISORS)
@@ -50,6 +57,18 @@ def test_every_row_has_an_estimate(point):
         assert math.isnan(estimate.std_error) != has_interval(point, key.quantity)
         heavy = point is HEAVY and key.quantity in {"weight_max", "score_row_variance"}
         assert not (heavy and has_interval(point, key.quantity))
+
+
+@pytest.mark.parametrize("quantity", PAIR_QUANTITIES)
+def test_quantity_of_pairs_is_the_same_alone(quantity):
+    """Asked for alone, it has the digits that it has among all, of fewer columns."""
+    key = RowKey("none", quantity, "value")
+    columns = columns_of(PAIRS, [key])
+    alone = Summaries(PAIRS, sample(PAIRS, 1, 0, N, columns), columns)
+    for name in ("value", "std_error"):
+        among = getattr(summaries_of(PAIRS).estimate(key), name)
+        assert getattr(alone.estimate(key), name) == among
+    assert len(columns.means) < 7
 
 
 EXTREME = [
