@@ -93,9 +93,7 @@ def report_maker(names: Sequence[str] | None) -> Make:
     for name in names or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (names or (DEFAULT,)))
-    return lambda findings, languages, folder, workers: make_report(
-        findings, languages, folder, workers, formats
-    )
+    return partial(make_report, formats=formats)
 
 
 def write_report(

@@ -448,14 +448,13 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> float | None:
     return 0.0 if known and point.distribution_k == DISTRIBUTIONS["gaussian"] else None
 
 
-def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
+def _distribution_gap(point: DesignPoint, _: str) -> Reference | None:
     """Return P(z <= x) - Φ(x) at x = `GAP_AT`, for standardised scores z.
 
     z is q·k divided by its standard deviation, and Φ the standard normal distribution.
     The result does not depend on the divisor.  None unless the entries are independent
     Gaussian ones with mean 0.
     """
-    del divisor
     means = point.distribution_q.mean, point.distribution_k.mean
     centred = _families(point) == ("gaussian", "gaussian") and means == (0.0, 0.0)
     if not centred or not point.is_independent:

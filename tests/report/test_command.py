@@ -512,7 +512,7 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch):
     arguments = shlex.split(typed)[4:]
     assert (program, command) == (["python", "-m", "montecarlo"], "report")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
+    monkeypatch.setattr(report_command, "make_report", lambda *_, **__: None)
     assert run(*arguments, "--output", "second", "--jobs", 1, "--quiet")[0] == 0
     for name in DATA_FILES:
         first, second = (tmp_path / folder / name for folder in ("first", "second"))
@@ -541,7 +541,7 @@ def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
     """The comparison above is not of constants."""
     other = tmp_path / "other"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_command, "make_report", lambda *_: None)
+        patch.setattr(report_command, "make_report", lambda *_, **__: None)
         run(*config(), "--output", other, "--seed", 2, "--quiet")
     name = "measurements.csv"
     assert (other / name).read_bytes() != (finished / name).read_bytes()

@@ -28,7 +28,7 @@ def run(tmp_path, capsys):
 def interrupted(run, tmp_path, monkeypatch):
     """The output folder of a run that was stopped while it rendered."""
 
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -20,9 +20,8 @@ from montecarlo.study.table import find_rows
 Reader = Callable[[Sequence[DesignPoint]], Iterable[Row]]
 
 
-def no_rows(points: Sequence[DesignPoint]) -> Iterable[Row]:
+def no_rows(_: Sequence[DesignPoint]) -> Iterable[Row]:
     """Return no rows: the `Reader` of figures that do not read measurements.csv."""
-    del points
     return ()
 
 

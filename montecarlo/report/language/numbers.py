@@ -66,9 +66,7 @@ def as_decimal(value: float | Decimal) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
-def round_decimal(
-    value: Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
-) -> Decimal:
+def round_decimal(value: Decimal, decimals: int, rounding: str) -> Decimal:
     """Return a number rounded to ``decimals`` decimals, by default half to even."""
     return value.quantize(Decimal(1).scaleb(-decimals), rounding)
 

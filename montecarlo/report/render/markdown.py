@@ -18,7 +18,7 @@ from bs4.element import PageElement, Tag
 from markdownify import MarkdownConverter
 
 from montecarlo.report.content.texts import Erratum
-from montecarlo.report.language.catalogues import SOURCE, Language
+from montecarlo.report.language.catalogues import Language
 from montecarlo.report.render.contents import Contents, figure_file
 from montecarlo.report.render.pages import render
 
@@ -255,9 +255,7 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
     return to_markdown(read_html(page), link)
 
 
-def link_in_post(
-    address: str, code: str = SOURCE, languages: Sequence[str] = (SOURCE,)
-) -> str:
+def link_in_post(address: str, code: str, languages: Sequence[str]) -> str:
     """Return the address in a Markdown post for an address on an HTML page.
 
     ``#figure-variance`` becomes the figure's file, ``figures/variance.svg``, and
