@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from montecarlo.claims.outcomes import finite_or_none
 from montecarlo.claims.training import (
     ARM,
     ARMS,
@@ -238,7 +239,7 @@ def view_training(
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
-            final_loss=_finite_or_none(float(runs["final_loss"].median())),
+            final_loss=finite_or_none(float(runs["final_loss"].median())),
             gradient=float(record.by_case[optimiser, d_k][arm].median()),
         )
         lines.append(line)
@@ -293,7 +294,7 @@ def view_language(record: LanguageRecord) -> LanguageView:
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
             learned=int(np.isfinite(steps).sum()),
-            steps=_finite_or_none(float(steps.median())),
+            steps=finite_or_none(float(steps.median())),
             held_out=(float(out.median()), float(out.min()), float(out.max())),
         )
         lines.append(line)
@@ -313,8 +314,8 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
         Infinite for a run that never learned.
     """
     median = median_estimate(steps)
-    low, high = (_finite_or_none(end) for end in median.interval(POINTWISE))
-    return _finite_or_none(median.value), low, high
+    low, high = (finite_or_none(end) for end in median.interval(POINTWISE))
+    return finite_or_none(median.value), low, high
 
 
 @cache
@@ -330,11 +331,6 @@ def _round_up(value: float) -> float:
     0.00123 becomes 0.0013.
     """
     return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
-
-
-def _finite_or_none(value: float) -> float | None:
-    """Return the value, or None if it is infinite or NaN."""
-    return value if math.isfinite(value) else None
 
 
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
