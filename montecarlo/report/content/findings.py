@@ -146,9 +146,8 @@ class Findings:
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
         """Return the claims about a topic, in page order: questions of readers last."""
-        place = [claim.id for claim in self._in_order].index
-        found = (claim for claim in self.claims if claim.topic == topic)
-        return sorted(found, key=lambda claim: place(claim.id))
+        found = {claim.id: claim for claim in self.claims if claim.topic == topic}
+        return [found[one.id] for one in self._in_order if one.id in found]
 
     def number(self, claim: ClaimOutcome) -> int:
         """Return the number of a claim on the page, from 1.
