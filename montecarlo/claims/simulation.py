@@ -63,8 +63,7 @@ def conditions_of(point: DesignPoint) -> dict[str, Any]:
 
     Such as ``{"mask": "causal", "dependence": "none", ...}``, for each of `CONDITIONS`.
     """
-    _, _, normalisation, *others = point.names
-    dependence, initialisation, mask = others
+    _, _, normalisation, dependence, initialisation, mask = point.names
     names = dependence, initialisation, normalisation, mask
     return dict(zip(CONDITIONS, names, strict=True))
 
@@ -316,9 +315,8 @@ def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
     of the variance's interval: it has a key and a share of its own.
     """
     key = row_key(check)
-    quantity = PAIR_QUANTITIES.get(check.quantity)
-    if quantity is not None:
-        key = RowKey("none", quantity.name, "value")
+    if check.quantity in PAIR_QUANTITIES:
+        key = RowKey("none", check.quantity, "value")
     return check.relation if check.along_d_k else "value", key, points
 
 
