@@ -392,14 +392,6 @@ class InterpretationOutcome(
         """The cases of all checks, each once with the joint outcome of its checks."""
         return join_by_case(self.checks)
 
-    @cached_property
-    def thresholds(self) -> list[tuple[Case, Case]]:
-        """The list of (case, next case) of neighbouring d_k with different outcomes.
-
-        Only supported and refuted cases count, see `find_thresholds`.
-        """
-        return list(find_thresholds(self.cases))
-
 
 class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A number that a sentence of a page shows."""

@@ -285,7 +285,7 @@ def test_places_need_all_checks_of_a_interpretation():
         Outcome.REFUTED,
     ]
     assert outcome.verdict == Verdict.FAILS
-    ((before, after),) = interpretation.thresholds
+    ((before, after),) = find_thresholds(interpretation.cases)
     assert (before.d_k, after.d_k) == (128, 256)
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))

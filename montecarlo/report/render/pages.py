@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.checks import Words
-from montecarlo.claims.outcomes import NumberOutcome
+from montecarlo.claims.outcomes import NumberOutcome, find_thresholds
 from montecarlo.report.content import findings as selection
 from montecarlo.report.content.findings import FilledSentence
 from montecarlo.report.content.practice import read_practice
@@ -150,6 +150,7 @@ def environment() -> Environment:
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
         "divisors": DIVISORS,
+        "find_thresholds": find_thresholds,
         "explorer_table": simulated_table,
         "passed_on": passed_on,
         "figure_specs": EVERY_FIGURE,

@@ -13,7 +13,7 @@ import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
-from montecarlo.claims.outcomes import Case
+from montecarlo.claims.outcomes import Case, find_thresholds
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
 from tests.report.conftest import CODES, EVIDENCE_PAGES, judged, words
@@ -525,7 +525,7 @@ def test_borders_are_those_of_the_record(evidence, report):
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
         meanings = [r for r in claim["interpretations"] if r["verdict"] != "vague"]
-        borders = [b for r in meanings for b in judged(r).thresholds]
+        borders = [b for r in meanings for b in find_thresholds(judged(r).cases)]
         some += len(borders)
         for element, (before, after) in zip(shown, borders, strict=True):
             numbers = values(evidence, element)
