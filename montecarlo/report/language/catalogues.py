@@ -168,8 +168,8 @@ def brace(written: str) -> str:
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 
-def template_folder() -> Path:
-    """Return the folder of templates: in the package, or beside it in a checkout.
+def find_shipped(name: str) -> Path:
+    """Return the path of a file or folder in the package, or beside it in a checkout.
 
     Raises
     ------
@@ -177,16 +177,16 @@ def template_folder() -> Path:
         If it is in neither place.
     """
     for place in (_PACKAGE, _PACKAGE.parent):
-        if (folder := place / "report_templates").is_dir():
-            return folder
-    raise FileNotFoundError("report_templates must stand in or beside the package")
+        if (path := place / name).exists():
+            return path
+    raise FileNotFoundError(f"{name} must stand in or beside the package")
 
 
 def read_template(name: str) -> str:
     """Return the text of a file in the folder of templates."""
-    return (template_folder() / name).read_text(encoding="utf-8")
+    return find_shipped(f"report_templates/{name}").read_text(encoding="utf-8")
 
 
 def catalogue_path(code: str) -> Path:
     """Return the path of the message catalogue of a language, a .po file."""
-    return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"
+    return find_shipped("report_templates") / f"locale/{code}/LC_MESSAGES/montecarlo.po"

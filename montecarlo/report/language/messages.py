@@ -21,7 +21,7 @@ from montecarlo.report.language.catalogues import (
     LANGUAGES,
     SOURCE,
     catalogue_path,
-    template_folder,
+    find_shipped,
     translation_fault,
 )
 from montecarlo.report.language.quoting import quantity_words
@@ -30,6 +30,7 @@ from montecarlo.sampling.distributions import DISTRIBUTIONS
 KEYWORDS = {"_": None, "plain": None, "message": None, "say": None}
 #: Babel's extractors, by pattern of file names.
 EXTRACTORS = [("**.html.j2", "jinja2.ext:babel_extract"), ("**.py", "python")]
+TEMPLATES = find_shipped("report_templates")
 QUOTING, FIGURES = Path(__file__).parent, Path(__file__).parents[1] / "figures"
 #: Line length of catalogues.
 WIDTH = 88
@@ -52,7 +53,7 @@ def source_messages() -> dict[str, list[str]]:
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
     named += [(str(words), place) for words, place in read_catalogue().words()]
-    extracted = (*_extract(template_folder()), *_extract(FIGURES), *_extract(QUOTING))
+    extracted = (*_extract(TEMPLATES), *_extract(FIGURES), *_extract(QUOTING))
     for message, place in (*extracted, *named):
         places = found.setdefault(message, [])
         if place not in places:

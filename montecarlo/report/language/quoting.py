@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from functools import partial
-from pathlib import Path
 
 from montecarlo.attention.quantities import (
     QUANTITIES,
@@ -13,12 +12,11 @@ from montecarlo.attention.quantities import (
     Quantity,
     quantile_level,
 )
-from montecarlo.report.language.catalogues import Language, localise
+from montecarlo.report.language.catalogues import Language, find_shipped, localise
 from montecarlo.report.language.numbers import lay_out
 from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
 
-_PACKAGE = Path(__file__).parents[2]
 #: Separators between parts of the setting, and between sentences, where not English.
 BETWEEN, AFTER = {"zh": "；", "ja": "、"}, {"zh": "", "ja": ""}
 
@@ -56,8 +54,7 @@ def read_citation() -> dict[str, str]:
 
     A dict with ``authors``, ``title``, ``version`` and ``year``.
     """
-    paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
-    text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
+    text = find_shipped("CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r'^([\w-]+): "?(.*?)"?$', text, re.MULTILINE))
     authors = re.findall(r"^ +- name: (.*)$", text, re.MULTILINE)
     return {

@@ -29,10 +29,10 @@ from montecarlo.report.language import symbols
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
+    find_shipped,
     localise,
     read_language,
     read_template,
-    template_folder,
 )
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import (
@@ -166,7 +166,7 @@ def environment() -> Environment:
 
 def stylesheet() -> str:
     """Return the CSS of pages, with the font of formulas embedded."""
-    font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
+    font = find_shipped("report_templates/fonts/math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
 
