@@ -30,7 +30,7 @@ import pandas as pd
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.recorded import FIRST_LOOK, TRAINING_QUANTITIES
+from montecarlo.claims.recorded import TRAINING_QUANTITIES
 from montecarlo.claims.running import Study, error_rates_of, exact_value
 from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.training import (
@@ -73,6 +73,8 @@ from studies.retrieval import (
 
 #: Seeds on which rates are chosen, and those that are judged; none is both.
 TUNING, JUDGED = range(12), range(200, 200 + LOOKS[-1])
+#: Quantities that are recorded for the seeds of the first look alone.
+FIRST_LOOK = ("training_rates",)
 #: An optimiser and a d_k; with the name of an arm between; and with a rate.
 Case = tuple[str, int]
 Arm = tuple[str, str, int]

@@ -355,8 +355,6 @@ TRAINING_QUANTITIES = {
     ),
 }
 
-#: Quantities that are recorded for the seeds of the first look alone.
-FIRST_LOOK = ("training_rates",)
 #: Name -> recorded quantity; all other quantities are sampled.
 RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
