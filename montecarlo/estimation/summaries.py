@@ -56,12 +56,11 @@ from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     Columns,
-    end_column,
     format_column,
     grid_of,
     has_meaning,
     pair_columns,
-    rows_column,
+    part_column,
 )
 
 #: The quantiles that are not columns of tables, in messages.
@@ -149,9 +148,9 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
             column = part.divisor, _column_name(part)
             means[column] = None
             if QUANTITIES[part.quantity].given:
-                means[part.divisor, rows_column(part.quantity)] = None
+                means[part.divisor, part_column(part.quantity, "rows")] = None
             if part.summary in ENDS:
-                means[part.divisor, end_column(part.quantity, part.summary)] = None
+                means[part.divisor, part_column(part.quantity, part.summary)] = None
             elif part.summary != "mean":
                 counts[column] = None
     return Columns(tuple(means), tuple(counts))
@@ -289,7 +288,7 @@ class Summaries:
         n_rows = n_compared_rows(*shape) if in_format else shape[0]
         column = _column_name(key)
         if key.summary in ENDS:
-            n_rows, column = 1, end_column(column, key.summary)
+            n_rows, column = 1, part_column(column, key.summary)
         values = self._column(key.divisor, column)
         if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, n_rows)
@@ -340,7 +339,7 @@ class Summaries:
         If not all replicates have one, and fewer than `FEWEST_OUTLIERS` do, the
         estimate is NaN.
         """
-        names = key.quantity, rows_column(key.quantity)
+        names = key.quantity, part_column(key.quantity, "rows")
         columns = np.stack([self._column(key.divisor, name) for name in names])
         filled = columns[:, columns[1] > 0.0]
         n_filled, n = filled.shape[-1], self.samples.n_replicates

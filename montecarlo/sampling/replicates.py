@@ -299,7 +299,7 @@ class Columns(NamedTuple):
     ----------
     means : tuple of (str, str)
         Columns of `Batch.means`: a divisor, and the name of a quantity or a result of
-        `rows_column`, `end_column` or `format_column`.
+        `part_column` or `format_column`.
     counts : tuple of (str, str)
         The columns whose row values are also counted, for `Batch.counts`.
     """
@@ -342,22 +342,14 @@ def pair_columns(quantities: Iterable[str]) -> Columns:
     return Columns(tuple(("none", name) for name in PAIR_MEANS if name in read))
 
 
-def rows_column(quantity: str) -> str:
-    """Return the name of the column with the share of rows that meet a condition.
+def part_column(quantity: str, part: str) -> str:
+    """Return the name of a column beside that of a quantity: ``entropy:first``.
 
-    The condition is `Quantity.given` of the conditional ``quantity``:
-    ``jacobian_trace_saturated`` gives ``jacobian_trace_saturated:rows``.
+    ``part`` is ``first`` or ``last``, under a mask, for the quantity of only that row;
+    or ``rows``, of a conditional quantity, for the share of rows that meet its
+    condition, `Quantity.given`.
     """
-    return f"{quantity}:rows"
-
-
-def end_column(quantity: str, summary: str) -> str:
-    """Return the name of the column with a quantity of only the first or last row.
-
-    ``summary`` is ``first`` or ``last``: ``entropy:first``.  There are such columns
-    under a mask.
-    """
-    return f"{quantity}:{summary}"
+    return f"{quantity}:{part}"
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
@@ -483,8 +475,8 @@ def row_values(
         parts = zip(*(one[divisor, name] for one in stacks), strict=True)
         rows, values[divisor, name] = (_join(arrays, 0) for arrays in parts)
         means[divisor, name] = rows.mean(axis=-1)
-        means[divisor, end_column(name, "first")] = rows[:, 0]
-        means[divisor, end_column(name, "last")] = rows[:, -1]
+        means[divisor, part_column(name, "first")] = rows[:, 0]
+        means[divisor, part_column(name, "last")] = rows[:, -1]
     if has_formats:
         scores = point.normalisation.gain * np.stack(products)
         means.update(_format_means(point, scores, columns))
@@ -568,7 +560,7 @@ def _row_columns(
             continue
         given = evaluate(ROW_QUANTITIES[quantity.given].evaluate)
         given = given[:, : rows.shape[-1]]  # costly quantities have fewer rows
-        yield rows_column(quantity.name), given, given
+        yield part_column(quantity.name, "rows"), given, given
         yield quantity.name, rows * given, np.where(given == 1.0, rows, np.nan)
 
 

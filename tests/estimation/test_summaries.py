@@ -19,7 +19,7 @@ from montecarlo.estimation.summaries import (
     has_interval,
 )
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import rows_column, sample
+from montecarlo.sampling.replicates import part_column, sample
 from tests.samples import every_column, sample_all, summarise
 
 ALL = tuple(DIVISORS)
@@ -46,7 +46,7 @@ def test_every_row_has_an_estimate(point):
         estimate = summaries.estimate(key)
         assert summaries.estimate(key) is estimate
         if key.quantity in ROW_QUANTITIES and ROW_QUANTITIES[key.quantity].given:
-            column = (key.divisor, rows_column(key.quantity))
+            column = (key.divisor, part_column(key.quantity, "rows"))
             index = every_column(point, ALL).means.index(column)
             filled = (summaries.samples.means[:, index] > 0.0).sum()
             assert math.isfinite(estimate.value) is bool(filled > 10), key

@@ -9,7 +9,7 @@ from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import Columns, end_column, row_values
+from montecarlo.sampling.replicates import Columns, part_column, row_values
 
 SEED, D_K, REPLICATES = 3, 6, 2
 #: Of values from float32 scores of size 10, as a part of the largest of a quantity.
@@ -116,7 +116,7 @@ def test_rows_are_those_of_a_loop(mask, n, dependence, more, divisor):
 
 def ends(name):
     """The columns of the first row and of the last."""
-    return end_column(name, "first"), end_column(name, "last")
+    return part_column(name, "first"), part_column(name, "last")
 
 
 def test_streams_of_a_mask_are_its_own():

@@ -19,7 +19,7 @@ from montecarlo.attention.rows import (
 from montecarlo.estimation.summaries import columns_of, every_key
 from montecarlo.sampling import batches, replicates
 from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.replicates import rows_column, sample
+from montecarlo.sampling.replicates import part_column, sample
 from tests.samples import every_column, sample_all
 
 SEED = 5
@@ -182,7 +182,7 @@ def test_every_row_is_counted_once(point):
         }.get(name.partition("_saturated")[0], n_queries)
         values = n * min(most, n_queries)
         if ROW_QUANTITIES[name].given:
-            column = columns.index((divisor, rows_column(name)))
+            column = columns.index((divisor, part_column(name, "rows")))
             values = round(values * batch.means[:, column].mean())
         if name == "element_gradient":  # each element of the first rows
             values *= point.n_keys
