@@ -564,7 +564,7 @@ def solve_quantile(
     here = low + 1.0 if start is None else math.log(start / (1.0 - start))
     before, residual_before, slope = low, probability, -1.0
     for _ in range(MOST_ITERATIONS):
-        reached = share(_logistic(here))
+        reached = share(float(scipy.special.expit(here)))
         residual = reached.value - wanted
         if here != before:
             slope = (residual - residual_before) / (here - before)
@@ -578,14 +578,9 @@ def solve_quantile(
         if abs(step - here) <= ROOT_TOLERANCE:
             break
         here = step
-    weight = _logistic(here)
+    weight = float(scipy.special.expit(here))
     # d ln(t/(1-t)) = dt/(t(1-t))
     error = (reached.error + abs(residual)) / max(-slope, 1e-300)
     return Reference(
         weight, (min(error, 1.0) + ROOT_TOLERANCE) * weight * (1.0 - weight)
     )
-
-
-def _logistic(logit: float) -> float:
-    """Return the logistic function of a logit, 1/(1 + exp(-logit))."""
-    return 1.0 / (1.0 + math.exp(-logit))
