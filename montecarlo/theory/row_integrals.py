@@ -436,18 +436,22 @@ def gaussian_means(
         a1 = w * np.exp(-w)
         functions = [-np.expm1(-w), *(a1 * factor(w, log_w) for factor in factors)]
         return np.stack([np.einsum("sug,g->su", one, weight) for one in functions])
-    log_w = _log_w_grid()
+    n_w = round((HIGHEST - LOWEST) / STEP) + 1
+    log_w = LOWEST + STEP * np.arange(n_w, dtype=np.float64)
     w = np.exp(log_w)
     a1 = STEP * w * np.exp(-w)
     kernels = [a1, *(a1 * factor(w, log_w) for factor in factors)]
+    # All u - ln w, which lie on one grid, as u has step ``stride`` · `STEP`.
+    n_differences = stride * (u.size - 1) + n_w
+    differences = u[0] - HIGHEST + STEP * np.arange(n_differences)
     means = np.empty((len(kernels), stds.size, u.size))
     for i, std in enumerate(stds):
-        z = _difference_grid(float(std), u, stride)
+        z = differences / std
         density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
         below = scipy.special.ndtr(z)
         for j, kernel in enumerate(kernels):
             values = density if j else below
-            windows = sliding_window_view(values, log_w.size)[::stride]
+            windows = sliding_window_view(values, n_w)[::stride]
             # Not a BLAS product: its last bit would depend on the number of threads.
             means[j, i] = np.einsum("uw,w->u", windows, kernel[::-1])
     return means
@@ -464,23 +468,3 @@ def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:
     weight = np.exp(-0.5 * g * g)
     weight /= weight.sum()
     return u[:, np.newaxis] + stds[:, np.newaxis, np.newaxis] * g, weight
-
-
-def _log_w_grid() -> Array:
-    """Return an evenly spaced grid of ln w with step `STEP`, shape (n_w,).
-
-    It is used for s above `NARROW`.
-    """
-    n_w = round((HIGHEST - LOWEST) / STEP) + 1
-    return LOWEST + STEP * np.arange(n_w, dtype=np.float64)
-
-
-def _difference_grid(std: float, u: Array, stride: int) -> Array:
-    """Return all values of (u - ln w)/std as one ascending grid, shape (n_z,).
-
-    ln w is on the grid of `_log_w_grid`, with step `STEP`, and u has step ``stride`` ·
-    `STEP`, so that all differences lie on one grid.
-    """
-    n_z = stride * (u.size - 1) + _log_w_grid().size
-    z: Array = (u[0] - HIGHEST + STEP * np.arange(n_z)) / std
-    return z
