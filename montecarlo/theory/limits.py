@@ -183,8 +183,7 @@ def _normal_grid(n_keys: int) -> tuple[Array, float]:
 
 def _log_normal_density(x: Array) -> Array:
     """Return the natural logarithm of the standard normal density, elementwise."""
-    density: Array = -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
-    return density
+    return -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
 
 
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:

@@ -158,8 +158,7 @@ def chebyshev_coefficients(values: Array) -> Array:
     x = np.polynomial.chebyshev.chebpts1(n_points)
     basis = np.polynomial.chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
     basis[:, 0] *= 0.5
-    coefficients: Array = basis.T @ values
-    return coefficients
+    return basis.T @ values
 
 
 def panel_edges(index: int) -> tuple[float, float]:

@@ -58,8 +58,7 @@ def _log_chi_density(radius: Array, d_k: int) -> Array:
     The distribution has d_k degrees of freedom.
     """
     constant = (1.0 - 0.5 * d_k) * math.log(2.0) - scipy.special.gammaln(0.5 * d_k)
-    density: Array = constant + (d_k - 1.0) * np.log(radius) - 0.5 * radius**2
-    return density
+    return constant + (d_k - 1.0) * np.log(radius) - 0.5 * radius**2
 
 
 @lru_cache(maxsize=256)

@@ -255,8 +255,7 @@ def _partial_sums(transform: NDArray[np.complex128], scale: float) -> Array:
     """
     terms = transform.real * (-1.0) ** np.arange(transform.size)
     terms[0] *= 0.5
-    sums: Array = scale * np.cumsum(terms)
-    return sums
+    return scale * np.cumsum(terms)
 
 
 def _euler_average(sums: Array, n_terms: int) -> float:
@@ -398,8 +397,7 @@ def _panel_nodes(index: int) -> Array:
     Panel ``index`` is from 2**(index/PER_OCTAVE) to 2**((index + 1)/PER_OCTAVE).
     """
     x = np.polynomial.chebyshev.chebpts1(POINTS)
-    stds: Array = 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
-    return stds
+    return 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
 
 
 @lru_cache(maxsize=64)
