@@ -41,7 +41,7 @@ from montecarlo.attention.rows import (
 )
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, rows_of_study
+from montecarlo.claims.running import Study
 from montecarlo.estimation.summaries import (
     RowKey,
     Summaries,
@@ -521,7 +521,7 @@ def stage_floors(replicates: Mapping[str, int]) -> dict[str, float]:
     """
     study = Study(read_catalogue(), PRESETS["standard"], pages=page_rows)
     found = {"imports": import_seconds()}
-    for point, keys in rows_of_study(study).items():
+    for point, keys in study.rows.items():
         names = columns_of(point, keys).means
         queries = {one for one, name in names if name.startswith("gradient_query")}
         divisors = {one for one, _ in names} if point.has_rows else set()

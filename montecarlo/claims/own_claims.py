@@ -26,7 +26,7 @@ from montecarlo.claims.catalogue import at_place, parse_catalogue, read_own_cata
 from montecarlo.claims.checks import CONDITIONS, Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
+from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Evidence, cases_of, is_applicable, row_key
 from montecarlo.errors import InputError, show
@@ -348,7 +348,7 @@ def worst_case_seconds(study: Study) -> float:
     return sum(
         replicate_seconds(point, len(columns_of(point, keys).divisors))
         * budgets[point].analyses()[-1]
-        for point, keys in rows_of_study(study).items()
+        for point, keys in study.rows.items()
     )
 
 

@@ -96,8 +96,25 @@ class Study:
 
     @cached_property
     def rows(self) -> dict[DesignPoint, tuple[RowKey, ...]]:
-        """The result of `rows_of_study`, computed once: it takes tenths of a second."""
-        return rows_of_study(self)
+        """The rows that the study estimates: design point -> keys of its rows.
+
+        A row is a line of measurements.csv.  If ``every_row`` of the grid is set, they
+        are all rows of the points of the study, otherwise those that checks and pages
+        need.  If the five texts are judged, the rows of the self-check on exact values
+        are added.  They are computed once, which takes tenths of a second.
+        """
+        divisors = self.grid.divisors
+        points = points_of_study(self)
+        rows = [
+            *check_rows(self.catalogue.checks(), points, divisors),
+            *self.pages(points, divisors),
+        ]
+        if self.grid.every_row:
+            rows += [(c, key) for c in points for key in every_key(c, divisors)]
+        if self.catalogue.language is None:
+            references = reference_rows(dict.fromkeys(point for point, _ in rows))
+            rows += (row for row in references if row[1].divisor in divisors)
+        return sort_rows(group_by_point(rows), points, divisors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +308,7 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
     """
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
-        for point, keys in rows_of_study(study).items()
+        for point, keys in study.rows.items()
     }
     budgets = dict.fromkeys(points_of_study(study), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value, tables.__getitem__)
@@ -314,27 +331,6 @@ def points_of_study(study: Study) -> list[DesignPoint]:
         for point in case
     }
     return [point for point in points if point in needed]
-
-
-def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows that a study estimates: design point -> keys of its rows.
-
-    A row is a line of measurements.csv.  If ``every_row`` of the grid is set, they are
-    all rows of the points of the study, otherwise those that checks and pages need.  If
-    the five texts are judged, the rows of the self-check on exact values are added.
-    """
-    divisors = study.grid.divisors
-    points = points_of_study(study)
-    rows = [
-        *check_rows(study.catalogue.checks(), points, divisors),
-        *study.pages(points, divisors),
-    ]
-    if study.grid.every_row:
-        rows += [(point, key) for point in points for key in every_key(point, divisors)]
-    if study.catalogue.language is None:
-        references = reference_rows(dict.fromkeys(point for point, _ in rows))
-        rows += (row for row in references if row[1].divisor in divisors)
-    return sort_rows(group_by_point(rows), points, divisors)
 
 
 def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:
@@ -373,7 +369,7 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     A budget is how many replicates a point has at each of its interim analyses.
     """
     budgets = study.grid.budgets()
-    return {point: budgets[point] for point in rows_of_study(study)}
+    return {point: budgets[point] for point in study.rows}
 
 
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:

@@ -15,7 +15,6 @@ from montecarlo.claims.outcomes import ClaimsRecord
 from montecarlo.claims.running import (
     Study,
     needed_budgets,
-    rows_of_study,
     run_study,
     seconds_by_claim,
     write_results,
@@ -196,11 +195,11 @@ def test_the_cost_of_each_claim_is_named():
     """Claims that share a point share its cost; together they cost what all does."""
     catalogue = read_catalogue()
     study = Study(catalogue, GRID, SEED)
-    replicates = {point.name: 4 for point in rows_of_study(study)}
+    replicates = {point.name: 4 for point in study.rows}
     seconds = seconds_by_claim(study, replicates)
     all_of_it = sum(
         4 * replicate_seconds(point, len(columns_of(point, keys).divisors))
-        for point, keys in rows_of_study(study).items()
+        for point, keys in study.rows.items()
     )
     assert seconds.keys() <= {"", *(claim.id for claim in catalogue.claim)}
     assert "scaled-variance-one" in seconds

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, points_of_study, rows_of_study
+from montecarlo.claims.running import Study, points_of_study
 from montecarlo.claims.simulation import check_rows
 from montecarlo.claims.z_scores import reference_rows
 from montecarlo.errors import InputError
@@ -29,9 +29,7 @@ SMALLER = ("quick", "standard")
 def planned(preset):
     """The rows that a preset's study samples, by name; quantities of rows and pairs."""
     study = Study(read_catalogue(), PRESETS[preset], pages=page_rows)
-    return [
-        (point, key) for point, keys in rows_of_study(study).items() for key in keys
-    ]
+    return [(point, key) for point, keys in study.rows.items() for key in keys]
 
 
 @pytest.mark.parametrize("preset", SMALLER)
