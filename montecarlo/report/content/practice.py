@@ -7,9 +7,7 @@ practice.json.  Each value was computed exactly, and sampled for comparison.
 """
 
 import math
-from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -100,7 +98,12 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def z_scores(self) -> list[float]:
         """Estimate minus exact value of every value, in standard errors: z scores."""
-        return [one.z for one in self._values()]
+        pairs = [pair for one in self.sizes.values() for pair in one.values()]
+        values = [one for pair in pairs for one in pair]
+        values += [one for line in self.growth.values() for one in line.values() if one]
+        values += [one for line in self.beside.values() for one in line.values()]
+        values += [one for line in self.planted.values() for one in line]
+        return [one.z for one in values]
 
     @property
     def rms_z(self) -> float:
@@ -111,15 +114,6 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
     def largest_z(self) -> float:
         """Largest absolute value of `z_scores`."""
         return max(map(abs, self.z_scores))
-
-    def _values(self) -> Iterator[Value]:
-        """Yield every `Value` in the record."""
-        for sizes in self.sizes.values():
-            yield from chain(*sizes.values())
-        for growth in self.growth.values():
-            yield from filter(None, growth.values())
-        yield from chain(*(line.values() for line in self.beside.values()))
-        yield from chain(*self.planted.values())
 
 
 @cache
