@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -516,11 +516,8 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
         pairs = _placed_cases(interpretation, Outcome.SUPPORTED)
         return sorted(pairs, key=lambda pair: _nearness(pair[1]))[:1]
     outcomes = DECIDING.get(interpretation.verdict, ())
-    smallest = (
-        sorted(_placed_cases(interpretation, outcome), key=_sort_key)[:1]
-        for outcome in outcomes
-    )
-    return [*chain.from_iterable(smallest)]
+    placed = (_placed_cases(interpretation, outcome) for outcome in outcomes)
+    return [pair for pairs in placed for pair in sorted(pairs, key=_sort_key)[:1]]
 
 
 def extreme_cases(check: CheckOutcome) -> list[Case]:
