@@ -15,7 +15,7 @@ from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,7 @@ MEDIAN = ("median", "low", "high")
 WithInterval = tuple[float | None, float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageRecord:
+class LanguageRecord(NamedTuple):
     """The record of the runs of the language model, with judged seeds.
 
     Attributes
