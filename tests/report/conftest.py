@@ -28,8 +28,8 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.texts import make_errata
-from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
+from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import select_figures

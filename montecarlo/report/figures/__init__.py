@@ -12,9 +12,6 @@ from montecarlo.report.figures import (
     training,
     verdicts,
 )
-from montecarlo.report.figures.specs import FigureSpec
-
-__all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec"]
 
 _SPECS = (
     verdicts.TEXTS,

@@ -18,10 +18,10 @@ from montecarlo.report.content.reading import read_rows, with_divisors
 from montecarlo.report.content.tables import TABLES as DATA_TABLES
 from montecarlo.report.content.tables import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
-from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.files import Drawing as Drawn
 from montecarlo.report.figures.files import draw, on_light_ground
-from montecarlo.report.figures.specs import SECTIONS, Fact
+from montecarlo.report.figures.specs import SECTIONS, Fact, FigureSpec
 from montecarlo.report.figures.verdicts import (
     CASES,
     case_rows,

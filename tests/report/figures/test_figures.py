@@ -11,12 +11,7 @@ from matplotlib.figure import Figure
 
 from montecarlo.report.content.curves import JACOBIAN_ROWS
 from montecarlo.report.content.tables import with_interval
-from montecarlo.report.figures import (
-    FIGURES,
-    FigureSpec,
-    by_dimension,
-    formats,
-)
+from montecarlo.report.figures import FIGURES, by_dimension, formats
 from montecarlo.report.figures.attention import (
     build_attention,
     example_weights,
@@ -32,6 +27,7 @@ from montecarlo.report.figures.palette import (
     PAGE,
     SHADES,
 )
+from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
