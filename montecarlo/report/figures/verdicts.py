@@ -7,7 +7,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
-from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
+from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.curves import CurveTables
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
@@ -200,14 +200,14 @@ CASE_LOOKS = {
 
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
-) -> list[tuple[str, str, CheckOutcome]]:
-    """Return (claim id, interpretation id, check) for each panel of the figure.
+) -> list[tuple[ClaimOutcome, InterpretationOutcome, CheckOutcome]]:
+    """Return (claim, interpretation, check) for each panel of the figure.
 
     They are the first `MOST_PANELS` checks that have an estimate at some d_k.  Checks
     of series over d_k, such as slopes, have no panel.
     """
     found = [
-        (claim.id, interpretation.id, check)
+        (claim, interpretation, check)
         for claim in claims
         for interpretation in claim.interpretations
         for check in interpretation.checks

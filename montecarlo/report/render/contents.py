@@ -106,13 +106,11 @@ class Contents:
         """
         if CASES.id not in self.figures:
             return []
-        claims = {one.id: one for one in self.findings.claims}
         panels = []
-        for name, part, check in drawn_checks(self.findings.claims):
-            claim, label = claims[name], None
+        for claim, interpretation, check in drawn_checks(self.findings.claims):
+            label = None
             if len(claim.interpretations) > 1:
-                meaning = next(i for i in claim.interpretations if i.id == part)
-                label = self.findings.label(claim, meaning)
+                label = self.findings.label(claim, interpretation)
             statement = self.findings.entry_of(claim).statement
             panels.append((label or statement, check_formula(check)))
         return panels
