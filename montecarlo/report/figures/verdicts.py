@@ -122,12 +122,10 @@ def build_texts(_: DataFrame, curves: CurveTables) -> Picture | None:
             note = Note(Label(symbol=str(count)), at, line, "middle", colour=PAGE)
             panel.notes += [note] if count else []
     for line, text in enumerate(counts.index):
-        label = Label(text)
         up = 0.52 if line else 0.9 + ROW * above  # above the words of verdicts
-        panel.notes.append(Note(label, 0.0, line - up, dx=-draw.RIGHT))
+        panel.notes.append(Note(Label(text), 0.0, line - up, dx=-draw.RIGHT))
     top = -1.2 - ROW * above
-    panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, top), xticks=[])
-    panel.axes.set_yticks([])
+    panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, top), xticks=(), yticks=())
     panel.axes.spines[:].set_visible(False)
     return picture
 
