@@ -16,8 +16,6 @@ from montecarlo.claims.verdicts import Quantifier, Verdict
 from montecarlo.claims.words import read_words
 from montecarlo.names import look_up
 
-#: Kind of evidence of a sentence.
-Basis = Literal["measured", "definition", "record"]
 #: A count over the cases that were judged: those that are supported, all of them, their
 #: distinct distributions, or their distinct contexts (see `outcomes.CaseKey.context`).
 Counted = Literal["supported", "all", "distributions", "contexts"]
@@ -94,7 +92,7 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
     verdict: Verdict | None = None
-    basis: Basis = "measured"
+    basis: Literal["measured", "definition", "record"] = "measured"
     short: Words | None = None
 
 

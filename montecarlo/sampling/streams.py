@@ -15,14 +15,13 @@ def named_stream(seed: int, name: str) -> Generator:
     return Generator(SFC64(SeedSequence(seed, spawn_key=point_key(name))))
 
 
-Positions = NDArray[np.intp]
 #: Seed of the positions in sequences of a model, and last element of their spawn key.
 SEED, ROWS = 1, 2
 
 
 def row_positions(
     head: tuple[int, int], sequence: int, n_tokens: int, count: int
-) -> Positions:
+) -> NDArray[np.intp]:
     """Return random positions in a sequence, one from each of ``count`` equal parts.
 
     The same arguments always give the same positions.

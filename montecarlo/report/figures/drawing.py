@@ -141,9 +141,6 @@ class Layout(NamedTuple):
         return [line for block in self.blocks for line in block.text_lines(language)]
 
 
-Kind = Literal["mark", "line", "area", "shades"]
-
-
 class Key(NamedTuple):
     """An entry of a legend: a label, and a swatch that shows how a series is drawn.
 
@@ -152,7 +149,7 @@ class Key(NamedTuple):
 
     label: Label
     look: Look
-    kind: Kind = "mark"
+    kind: Literal["mark", "line", "area", "shades"] = "mark"
     marks: Sequence[str] = ()
 
     def draw(self, figure: "Figure", x: float, y: float) -> None:

@@ -14,12 +14,8 @@ from montecarlo.report.content.tables import nearest
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 
-#: Function: (rows of measurements.csv, curves) -> figure; None if they lack its data.
-Builder = Callable[[DataFrame, CurveTables], Picture | None]
 #: Name of a placeholder in caption and alternative text -> its number.
 Fact = Mapping[str, float]
-#: Function: (rows of measurements.csv, curves) -> numbers; None if they lack the data.
-FactPicker = Callable[[DataFrame, CurveTables], Fact | None]
 #: Sections with figures, in the order of a page: the answer, the topics, the method.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -33,21 +29,22 @@ OF_KEYS = message("%(symbol)s keys")
 class FigureSpec:
     """Definition of a figure of the report: what it reads, how it is drawn, its words.
 
-    Its functions are defined in modules, so that workers can import them.  Caption and
-    alternative text are messages with placeholders for the numbers that ``fact``
-    returns; ``NAME_error`` decides how many digits of ``NAME`` are shown.  A figure is
-    left out if ``fact`` returns None.
+    Its functions are defined in modules, so that workers can import them.  ``build``
+    draws it, and ``fact`` returns its numbers, from rows of measurements.csv and the
+    curves; both return None if these lack its data.  Caption and alternative text are
+    messages with placeholders for the numbers; ``NAME_error`` decides how many digits
+    of ``NAME`` are shown.  A figure is left out if ``fact`` returns None.
     """
 
     id: str  # its name in pages and file names
-    build: Builder
+    build: Callable[[DataFrame, CurveTables], Picture | None]
     rows: Reader = no_rows  # the rows of measurements.csv that it reads
     shows: str = ""  # description for lists on the terminal
     section: Section | None = None  # its place on pages; None: it has none
     on_report: bool = False  # otherwise on the evidence page
     caption: str = ""
     alternative: str = ""
-    fact: FactPicker | None = None
+    fact: Callable[[DataFrame, CurveTables], Fact | None] | None = None
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
         """Return the numbers of a caption as text: name -> ``write(number, error)``.

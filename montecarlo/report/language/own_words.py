@@ -19,11 +19,8 @@ from montecarlo.report.language.formulas import prose
 #: Name of the copy of the user's file in the folder of a report.
 OWN_FILE = "claims.toml"
 
-#: A message to be translated, or a user's text: code of a language -> wording.
-Shown = str | dict[str, str]
 
-
-def words_by_language(words: Words, language: str | None) -> Shown:
+def words_by_language(words: Words, language: str | None) -> str | dict[str, str]:
     """Return a text of a catalogue as a message, or as a dict of wordings by language.
 
     ``language`` is `Catalogue.language`.  If it is None, a plain string is a message

@@ -38,8 +38,6 @@ from montecarlo.study.rows import Row
 
 #: (figure, tables that it is drawn from).
 Drawing = tuple[FigureSpec, tuple[pd.DataFrame, CurveTables]]
-#: Function that does the same as ``map``, possibly on workers.
-Spread = Callable[..., Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     names: Collection[str] = tuple(EVERY_FIGURE),
     folder: Path | None = None,
     *,
-    spread: Spread = map,
+    spread: Callable[..., Iterable[Any]] = map,
     adaptive: bool = True,
 ) -> Contents:
     """Return what the pages of a report show, after drawing its figures.
