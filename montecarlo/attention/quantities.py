@@ -39,6 +39,8 @@ SHARE: Range = (0.0, 1.0)
 
 #: Levels of the quantiles over rows that have a name.
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
+#: Other spellings of summaries, which users may type -> name.
+SPELLINGS = {"q50": "median"}
 #: Names of other quantiles, by their percentage: q99, q0.5.
 _PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)")
 #: The summary q90/q10.

@@ -64,7 +64,7 @@ from montecarlo.sampling.replicates import (
 )
 
 #: The quantiles that are not columns of tables, in messages.
-ANY_QUANTILE = "q99 or any other percentage"
+ANY_QUANTILE = "q99 (not 0.99) or any other percentage"
 
 
 class RowKey(NamedTuple):
@@ -186,7 +186,7 @@ def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
     """Return the names of a quantity's summaries, for an error message.
 
     If the quantity has quantiles, ``median`` and words for any quantile are among them:
-    ``("mean", "median", "q99 or any other percentage")``.
+    ``("mean", "median", "q99 (not 0.99) or any other percentage")``.
     """
     if quantity.grid is None:
         return quantity.summaries

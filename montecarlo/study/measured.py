@@ -4,10 +4,11 @@ import hashlib
 import html
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.divisors import Product, parse_divisor
 from montecarlo.attention.quantities import (
     NOT_NEGATIVE,
     QUANTITIES,
@@ -38,8 +39,7 @@ def summary_words(summary: str) -> str:
     For ``q99`` it is ``99 % quantile over rows``.  It is an empty string for ``value``,
     which is no summary over rows, and for unknown names.
     """
-    level = quantile_level(summary)
-    if summary in SUMMARIES or level is None:
+    if summary in SUMMARIES or quantile_level(summary) is None:
         return SUMMARIES.get(summary, "")
     return f"{summary.removeprefix('q')} % quantile over rows"
 
@@ -138,21 +138,22 @@ class Measurement:
         for name in self.divisor.split("/"):
             one = parse_divisor(name)
             value = f"{one.value(self.d_k, self.n_keys):.6g}"
-            parts.append(value if one.text == value else f"({one.text} = {value})")
-        if len(parts) == 2:
-            return f"scores / {parts[0]} over scores / {parts[1]}"
-        return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
+            words = value if one.text == value else f"({one.text} = {value})"
+            parts.append(f"scores / {words}")
+        return " over ".join(parts) if parts != ["scores / 1"] else "undivided scores"
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the numbers of the measurement as a list of (label, text).
 
-        Labels are ``estimate``, ``95 %``, ``exact`` (if theory has a value) and
-        ``replicates``, such as in ``("95 %", "[0.0681, 0.0692]")``.  If nothing was
-        sampled, there is only ``exact``.
+        Labels are ``note`` (if a divisor is below 1), ``estimate``, ``95 %``, ``exact``
+        (if theory has a value) and ``replicates``, such as in
+        ``("95 %", "[0.0681, 0.0692]")``.  If nothing was sampled, there is only
+        ``exact``, after any ``note``.
         """
+        notes = self._notes()
         if not self.n_replicates:
             known_to = f"known to {self.reference_error:.1g}"
-            return [("exact", f"{self.reference:.12g}, {known_to}")]
+            return [*notes, ("exact", f"{self.reference:.12g}, {known_to}")]
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
         if self.is_binned:
@@ -164,7 +165,7 @@ class Measurement:
             estimate += f" ×/÷ {round_end(factor, 3, up=True):.3g}"
         elif error > 0.0 and not self._open_side():
             estimate += f" ± {round_to(error, error)}"
-        lines = [("estimate", estimate), ("95 %", self._interval())]
+        lines = [*notes, ("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
             exact = round_to(self.reference, error / 100.0)
             rounding = 1e-12 * abs(self.estimate) + (self.reference_error or 0.0)
@@ -172,6 +173,18 @@ class Measurement:
                 exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
             lines.append(("exact", exact))
         return [*lines, ("replicates", str(self.n_replicates))]
+
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        """Yield ("note", text) for each divisor below 1, which may not be meant.
+
+        Scores are multiplied by a number above 1 then.  The note says so, and which
+        divisor multiplies them by the number below 1.
+        """
+        for one in map(parse_divisor, self.divisor.split("/")):
+            if (value := one.value(self.d_k, self.n_keys)) < 1.0:
+                inverse = Product(1.0).times(one.formula, -1.0).text
+                times = f"scores are multiplied by {1.0 / value:.6g}; to multiply them"
+                yield "note", f"{times} by {value:.6g}, divide by {inverse}"
 
     @property
     def is_binned(self) -> bool:

@@ -25,6 +25,7 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     QUANTITIES,
     SHARE,
+    SPELLINGS,
 )
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.engine import (
@@ -253,8 +254,8 @@ def request_rows(
     ------
     InputError
         If a value is of a wrong type, a list too long or empty (except ``n_keys``) or a
-        name unknown, if there are more than `MOST_POINTS` points, or if a quantity has
-        no row at all.
+        name unknown, if there are more than `MOST_POINTS` points, or if a quantity, a
+        divisor, a summary, a number format or a softmax has no row at all.
     """
     sizes_of = [
         [require_whole(name, one, least, MOST_SIZE) for one in _list_of(name, values)]
@@ -275,7 +276,7 @@ def request_rows(
         look_up("quantity", one, QUANTITIES).name for one in columns["quantity"]
     )
     rows: list[Row] = []
-    missing: dict[str, Row] = {}
+    missing: list[Row] = []
     for values, (d, n) in product(product(*names), sizes):
         wanted = [one for one in quantities if (one in PAIR_QUANTITIES) == (n is None)]
         if not wanted:
@@ -285,14 +286,14 @@ def request_rows(
         formats = any(name in FORMAT_QUANTITIES for name in wanted)
         point = parse_point(**named, d_k=d, n_keys=n, formats=formats)
         for key in _keys_of({**columns, "quantity": wanted}):
-            if has_row(point, key):
-                rows.append((point, key))
-            else:
-                missing.setdefault(key.quantity, (point, key))
+            (rows if has_row(point, key) else missing).append((point, key))
+    for part in KEY_FIELDS:
+        present = {getattr(key, part) for _, key in rows}
+        for point, key in missing:
+            if getattr(key, part) not in present:
+                require_row(point, key)
     present = {key.quantity for _, key in rows}
     for name in (one for one in quantities if one not in present):
-        if name in missing:
-            require_row(*missing[name])
         raise InputError(f"n_keys must be given for {name}, a quantity of rows")
     return group_by_point(rows)
 
@@ -312,24 +313,21 @@ def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
         yield RowKey(
             QUANTITIES[quantity].divisor(divisor),
             quantity,
-            summary or QUANTITIES[quantity].summaries[0],
+            SPELLINGS.get(summary, summary) or QUANTITIES[quantity].summaries[0],
             number_format,
             FLOAT8_SOFTMAX if shifted else softmax,
         )
 
 
-#: Options whose default, None, depends on other options.
-_OPTIONAL = ("distribution_k", "summary")
-
-
 def _texts(name: str, value: object) -> list[str]:
     """Return the values of an option as a list of texts, without repetitions.
 
-    ``value`` is a text or a list of texts.  None becomes "" for the options that allow
-    it, `_OPTIONAL`.  ``name`` is that of the option.  Any other value, and an empty
-    list, raises an `InputError`.
+    ``value`` is a text or a list of texts.  None becomes "" for the options whose
+    default it is.  ``name`` is that of the option.  Any other value, and an empty list,
+    raises an `InputError`.
     """
-    texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
+    may_be_none = name in {"distribution_k", "summary"}
+    texts = _list_of(name, "" if value is None and may_be_none else value)
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
 
 
@@ -619,8 +617,9 @@ def grid(  # noqa: PLR0913 - as `measure`
     Raises
     ------
     InputError
-        If an argument is of a wrong type or out of range, a name is unknown, a quantity
-        has no row at all, or a combination is not a point.
+        If an argument is of a wrong type or out of range, a name is unknown, a
+        quantity, a divisor, a summary, a number format or a softmax has no row at all,
+        or a combination is not a point.
     """
     options = _select_options(locals())
     from pandas import DataFrame

@@ -96,16 +96,14 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
         look_up(f"quantity {why}", quantity.name, ratios)
         look_up(f"summary {why}", key.summary, dict.fromkeys(quantity.compared))
     for part, known in _KNOWN.items():
-        others = {name: key._replace(**{part: name}) for name in known}
-        possible = [name for name, other in others.items() if has_row(point, other)]
+        possible = [one for one in known if has_row(point, key._replace(**{part: one}))]
         if possible and part == "summary":
             possible += [f"{ANY_QUANTILE} between 0 and 100"] * bool(quantity.grid)
             by_mask = point.has_rows and not (point.is_masked or quantity.given)
             possible += ["first or last under a mask"] * by_mask
         if possible:
-            hint = " (only quantities format_... have others)" * (
-                part in RowKey._fields[3:]
-            )
+            of_formats = part in {"number_format", "softmax"}
+            hint = " (only quantities format_... have others)" * of_formats
             kind = f"{part} of {key.quantity}{hint}"
             look_up(kind, getattr(key, part), dict.fromkeys(possible))
     raise InputError(

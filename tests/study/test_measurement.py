@@ -89,6 +89,22 @@ def test_a_divisor_of_a_grid_is_what_was_typed():
     assert found["estimate"].iloc[0] == pytest.approx(root.estimate, rel=1e-12)
 
 
+def test_q50_is_the_median_and_a_name_without_a_row_is_refused():
+    """Also where other names of the list have rows."""
+    asked = {"d_k": 4, "n_keys": 8, "quantity": "entropy", "most": 128}
+    assert measure(summary="q50", **asked) == measure(summary="median", **asked)
+    with pytest.raises(InputError, match="got 'averge'"):
+        grid(summary=["q50", "averge"], **asked)
+
+
+@pytest.mark.parametrize("divisor", ["sqrt", "d_k^-0.5", "none/(1/sqrt(d_k))"])
+def test_a_divisor_below_one_is_noted(divisor):
+    """It multiplies scores: with the divisor that multiplies them by its value."""
+    noted = "scores are multiplied by 2; to multiply them by 0.5, divide by sqrt(d_k)"
+    found = measure(d_k=4, n_keys=8, quantity="effective_keys", divisor=divisor, most=9)
+    assert dict(found.lines()).get("note") == (None if divisor == "sqrt" else noted)
+
+
 def test_precision_is_reached():
     """Replicates double until the standard error is small enough."""
     point = measure(
