@@ -65,14 +65,17 @@ def print_message(command: str, message: object, status: int) -> int:
     return status
 
 
-def print_error(command: str, error: BaseException) -> int:
+def print_error(command: str, error: BaseException, again: str = "") -> int:
     """Print the exception that ended a command; return the exit status for it.
 
-    The exception is of a class in `EXPECTED`.
+    The exception is of a class in `EXPECTED`.  ``again`` is the whole command: if the
+    message of an interruption says that something is kept, it goes on from there, but
+    for ``--fresh``, which would delete it.
     """
     status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
     if status == INTERRUPTED:
-        return print_message(command, str(error) or NOTHING_WRITTEN, status)
+        kept = f"{error}: {again.replace(' --fresh', '')}"
+        return print_message(command, kept if str(error) else NOTHING_WRITTEN, status)
     return print_message(command, f"error: {str(error) or 'out of memory'}", status)
 
 
@@ -114,11 +117,12 @@ def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
     _terminated.clear()
     prepare_streams()
     os.environ.pop("MPLBACKEND", None)  # unused, and an error if invalid
+    again = shlex.join([*parser.prog.split(), *argv])
     with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
         try:
             return work(parser.read(argv), argv)
         except tuple(EXPECTED) as error:
-            status = print_error(parser.command, error)
+            status = print_error(parser.command, error, again)
             ended = status == INTERRUPTED and _terminated.is_set()
             return TERMINATED if ended else status
         except Exception as error:  # noqa: BLE001 - any other exception is a bug
@@ -126,7 +130,6 @@ def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
                 message = f"error: {reason_of(error)}"
                 return print_message(parser.command, message, FAILED)
             print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
-            again = shlex.join([*parser.prog.split(), *argv])
             request = f"please report the lines above, with: {again}"
             return print_message(parser.command, f"a bug of montecarlo: {request}", BUG)
 
@@ -171,9 +174,8 @@ def _handling(
     ignore the signal, and stays.  Only the main thread can set handlers: in others
     nothing is done.
     """
-    in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(number)
-    if not in_main or before is not usual:
+    if threading.current_thread() is not threading.main_thread() or before is not usual:
         yield
         return
     signal.signal(number, handler)

@@ -242,7 +242,7 @@ def publishing(
         If another run uses the folder, or, unless ``fresh``, it has batches of an
         interrupted run with another recipe.
     KeyboardInterrupt
-        On Ctrl-C, with a message that says how to continue.
+        On Ctrl-C, with a message of what is kept, if anything is.
     """
     with _locked(output):
         staging = output / STAGING
@@ -264,11 +264,10 @@ def publishing(
                 raise
             edition.written = _commit(output)
         except KeyboardInterrupt:
-            message = "interrupted, nothing was written"
             if n_batches := count_batches(journal):
-                kept = f"{n_batches} finished batches are kept"
-                message = f"interrupted; {kept}, the same command continues from there"
-            raise KeyboardInterrupt(message) from None
+                kept = f"{n_batches} finished batches are kept in {str(output)!r}"
+                raise KeyboardInterrupt(f"interrupted; {kept}; to go on") from None
+            raise
         finally:
             if recipe is not None and (edition.written or not count_batches(journal)):
                 shutil.rmtree(journal.parent, ignore_errors=True)
@@ -377,7 +376,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
 def _commit(output: Path) -> list[Path]:
     """Move the new files into place, run.json last, and return their paths.
 
-    The paths are sorted, with that of run.json last and without that of timing.json.
+    The paths are sorted, with those of timing.json and run.json last.
     An interrupted call can be repeated.
     """
     staged, gone = _plan(output)
@@ -392,7 +391,7 @@ def _commit(output: Path) -> list[Path]:
         (output / name).unlink(missing_ok=True)
     (staging / RUN_FILE).replace(run)
     shutil.rmtree(staging)
-    return [output / name for name in (*names, RUN_FILE)]
+    return [output / name for name in (*names, TIMING_FILE, RUN_FILE)]
 
 
 def _hashes(run_file: Path) -> dict[str, str] | None:

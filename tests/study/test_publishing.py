@@ -78,7 +78,7 @@ def test_an_edition_is_moved_into_place(output, recipe):
     edition = publish(output, recipe=recipe)
     assert written(output) == {**NEW, "mine.txt": "kept"}
     paths = [path.relative_to(output).as_posix() for path in edition.written]
-    assert paths == [*sorted(NEW), RUN_FILE]
+    assert paths == [*sorted(NEW), TIMING_FILE, RUN_FILE]
     assert read_run(output)["sha256"].keys() == NEW.keys()
     timing = json.loads((output / TIMING_FILE).read_bytes())
     assert timing["command"] == ["--seed", "1"]
@@ -98,7 +98,8 @@ def test_a_block_that_fails_leaves_the_old(output, recipe, error):
     after = contents(output)
     assert {name: after[name] for name in after if JOURNAL not in name} == before
     if recipe and isinstance(error, KeyboardInterrupt):
-        assert "1 finished batches are kept" in str(caught.value)
+        kept = f"interrupted; 1 finished batches are kept in {str(output)!r}; to go on"
+        assert str(caught.value) == kept
     publish(output, NEW, recipe)
     assert written(output) == NEW
 
