@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == "--version":
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
+        if name in montecarlo.__all__ and name not in COMMANDS:
+            call = f"{name} must be called in Python: from montecarlo import {name}"
+            return print_error("", InputError(call))
         look_up("command", name, dict.fromkeys((*COMMANDS, "--list", "--version")))
         return run("", arguments) if name == "--list" else run(name, rest)
     except (InputError, UnfinishedError, KeyboardInterrupt) as error:

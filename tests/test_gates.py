@@ -131,8 +131,9 @@ REFUSED = rf"""
 --quantity entropy --relative-error 1 --absolute-error 1 | --absolute-error
 --quantity entropyy --keys 8 | 'entropy'
 --quantity score_variance --keys 8 | keys
+--quantity score_variance --divisor 1/sqrt(d_k) | (sqrt, not 1/sqrt(d_k))
 --quantity planted_weight --keys 128 | planted
---quantity entropy --keys 8 --summary q50 | summary
+--quantity entropy --keys 8 --summary p99 | q99 (not 0.99)
 --quantity entropy --keys 8 --number-format f8 | number
 --quantity entropy --keys 8 --most 0 | most
 --quantity entropy --keys 8 --absolute-error=nan | absolute
@@ -142,7 +143,7 @@ REFUSED = rf"""
 --quantity score_variance --divisor d_k*ln(n) | divisor
 --d-k 8 | --quantity
 --row r1 --d-k 8 | --d-k
---replicates 5 | replicates
+--replicates 5 | --most, at least 2
 --replicates 0:5 --number-format half | number-format
 --replicates 0:5 --quantity entropy | --quantity
 --replicates 0:2 --most 9 | --most

@@ -22,6 +22,7 @@ from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
     QUANTITIES,
+    SPELLINGS,
 )
 from montecarlo.claims import checks, schema
 from montecarlo.claims.checks import CONDITIONS, CONTROL, Check, Domain, Words
@@ -29,7 +30,7 @@ from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions, row_key
-from montecarlo.claims.verdicts import Quantifier
+from montecarlo.claims.verdicts import Quantifier, Verdict
 from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries
@@ -71,6 +72,7 @@ _NEEDS = {
 _CANONICAL: dict[str, Callable[[str], str]] = {
     "quantity": lambda name: QUANTITIES[name].name if name in QUANTITIES else name,
     "divisor": name_divisor,
+    "summary": lambda name: SPELLINGS.get(name, name),
     "distributions": canonical_distributions,
     "dependence": lambda name: parse_dependence(name).name,
     "initialisation": lambda name: (
@@ -82,7 +84,7 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
 _DEFAULT = Check("", "equals")
 _CONTROL = re.compile(f"[{CONTROL}]")
 _UNKNOWN_FIELD = re.compile(
-    r"Object contains unknown field `(\w+)`(?:, at `(?:.*\.)?(\w+)(?:\[\d+\])?`)?"
+    r"Object contains unknown field `([^`]+)`(?:, at `(?:.*\.)?(\w+)(?:\[\d+\])?`)?"
 )
 #: Types of nested tables, by field name, for messages about unknown fields.
 _NESTED = {
@@ -268,8 +270,8 @@ def _require_row(check: Check) -> None:
 def summaries_of(quantity: str) -> tuple[str, ...]:
     """Return the names of the summaries that a quantity may have, for messages.
 
-    Such as ``("mean", "median", "q99 or any other percentage")``: the last one stands
-    for all quantiles.  ``quantity`` is a name in `QUANTITIES` or `RECORDED`.
+    Such as ``("mean", "median", "q99 (not 0.99) or any other percentage")``: the last
+    one stands for all quantiles.  ``quantity`` is a name in `QUANTITIES` or `RECORDED`.
     """
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
@@ -391,8 +393,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
         If the file cannot be read or is no catalogue; names file, claim and field.
     """
     content = read_small(path.name, path)
-    data = parse_toml(path.name, content)
-    return parse_catalogue(data, path.name, own=True), content
+    return parse_catalogue(parse_toml(path.name, content), path.name, own=True), content
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
@@ -530,10 +531,12 @@ def _choices(message: str, kind: type[Struct]) -> str:
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__
         return f"; there are {', '.join(known)}.{suggest(unknown[1], known)}"
-    kinds = {"topic": schema.Topic, "relation": checks.Relation, "form": schema.Form}
-    kinds |= {"quantifier": Quantifier, "omits": schema.Omitted}
-    wrong = re.match(r"Invalid enum value .*?(\w+)(?:\[\d+\])?`$", message)
-    if wrong and wrong[1] in kinds:
-        return f"; there are {', '.join(get_args(kinds[wrong[1]]))}"
+    kinds: dict[str, Any] = {"topic": schema.Topic, "relation": checks.Relation}
+    kinds |= {"form": schema.Form, "quantifier": Quantifier, "omits": schema.Omitted}
+    kinds |= dict.fromkeys(("verdict", "interpretations"), Verdict)
+    wrong = re.match(r"Invalid enum value '(.*)'.*?(\w+)(?:\[[\d.]+\])?`$", message)
+    if wrong and wrong[2] in kinds:
+        values = get_args(kinds[wrong[2]]) or [*map(str, kinds[wrong[2]])]
+        return f"; there are {', '.join(values)}.{suggest(wrong[1], values)}"
     lists = "; lists are [[claim.interpretation]], of tables, or [64, 64], of numbers"
     return lists * message.startswith("Expected `array`, got ")

@@ -30,10 +30,10 @@ from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, print_message
 from montecarlo.cli.options import require_defaults
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, reading
 from montecarlo.names import MOST_REPLICATES
 from montecarlo.printing import print_lines
-from montecarlo.report.language.own_words import read_own_claims
+from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.study.executors import check_executor, make_executor
 from montecarlo.study.progress import progress_bar
 
@@ -103,6 +103,11 @@ def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
         raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
     studies = {}
     for file in options.file:
+        with reading("file", file):
+            is_folder = file.is_dir()
+        if is_folder:
+            then = f"judge {file / OWN_FILE}, if it has one, or report --from {file}"
+            raise InputError(f"file must have claims, got a folder; for it type {then}")
         catalogue, content = read_own_claims(file)
         study = study_of_claims(
             catalogue,
@@ -156,8 +161,7 @@ def _judge_file(
     from montecarlo.report.render.contents import page_rows
     from montecarlo.report.running import Target, choose_languages, write_report
 
-    languages = choose_languages(options.lang or ("all",))
-    target = Target(folder, languages, argv, *workers)
+    target = Target(folder, choose_languages(options.lang or ("all",)), argv, *workers)
     study = replace(study, pages=page_rows)
     written, _ = write_report(study, target, own_file=content)
     return written.record
@@ -208,8 +212,7 @@ def _result_lines(
     if exact:
         yield "judged by exact values alone, nothing was sampled"
         return
-    nominal = 100.0 * study.error_rate
-    yield f"error rate     nominal {nominal:.3g} % for the whole file"
+    yield f"error rate     nominal {100.0 * study.error_rate:.3g} % for the whole file"
     yield from _undecided_lines(record, argv)
 
 

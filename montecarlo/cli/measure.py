@@ -223,10 +223,8 @@ def _measure_row(options: MeasureOptions) -> Result:
     folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
     with (folder / MEASUREMENTS).open(encoding="utf-8", newline="") as file:
-        row = next(
-            (r for r in csv.DictReader(file) if r["row_id"] == options.row), None
-        )
-    if row is None:
+        rows = {row["row_id"]: row for row in csv.DictReader(file)}
+    if (row := rows.get(str(options.row))) is None:
         place = str(folder / MEASUREMENTS)
         raise InputError(f"row must be a row_id of {place!r}, got {options.row!r}")
     if row["quantity"] == OVERFLOW:

@@ -21,6 +21,7 @@ from montecarlo.names import (
     MOST_SEED,
     parse_decimal,
     parse_folder,
+    parse_indices,
     parse_whole,
     suggest,
 )
@@ -40,19 +41,6 @@ Folder = NewType("Folder", Path)
 Seed = NewType("Seed", int)
 Jobs = NewType("Jobs", int)
 Names = tuple[str, ...]
-
-
-def parse_indices(name: str, text: str) -> range:
-    """Return the range of replicate indices A to B - 1 from a text ``A:B``.
-
-    An `InputError` is raised unless A is at least 0 and below B.  ``name`` is that of
-    the option, for the message.
-    """
-    first, _, stop = text.partition(":")
-    indices = range(parse_whole(name, first), parse_whole(name, stop))
-    if not indices or indices.start < 0:
-        raise InputError(f"{name} must be A:B with A below B, got {text!r}")
-    return indices
 
 
 #: Type -> placeholder of a value in the help, and parser: (option, text) -> value.

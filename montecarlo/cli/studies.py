@@ -162,8 +162,9 @@ def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configura
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
         message = validation_message(error, Configuration)
-        where = f"{file}: " if file else ""
         for name, value in settings.items():
             if message.endswith(f", at `{name}`"):
                 message += f", got {reprlib.repr(value)}"
-        raise InputError(f"{where}{message}") from None
+        if "claim" in settings:
+            message = f"config must have no claims; python -m montecarlo judge {file}"
+        raise InputError(f"{file}: {message}") from None

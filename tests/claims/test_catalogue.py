@@ -123,7 +123,7 @@ WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
     ({"quantity": None}, "quantity", "must be given"),
     ({"summary": "median"}, "summary", "value"),
-    ({"relation": "equal"}, "relation", "there are equals, at_least"),
+    ({"relation": "equal"}, "relation", "to. Did you mean 'equals'?"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
     ({"relation": "between"}, "relation", "high and low"),
     ({"low": None}, "relation", "got none"),

@@ -41,6 +41,8 @@ def test_commands_are_listed_with_a_line_each(capsys):
         ("measure --seed", "--seed"),
         ("measure --quantity max_weight", "'weight_max'?"),
         ("judge", "FILE.toml"),
+        ("judge .", "type judge claims.toml, if it has one, or report --from ."),
+        ("grid --d-k 64", "from montecarlo import grid"),
         ("judge --list", "--list must stand alone"),
         ("report --row x", "It is one of measure"),
         ("measure --quantity entropy --keys 1", " keys must"),

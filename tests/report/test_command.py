@@ -130,6 +130,7 @@ REFUSED = """
 --config none.toml | config must be a readable file, got 'none.toml'
 --config PATH | config must be a regular file, got
 --config PATH/binary.toml | binary.toml
+--config docs/own-claim.toml | no claims; python -m montecarlo judge docs/own-claim.toml
 --from nowhere | nowhere
 --from PATH/observed | those of a report, got an observation
 --from FINISHED --seed 2 | --from must stand without --seed, got 2
