@@ -359,9 +359,8 @@ class Judge:
         A case is a design point, a series of points over d_k, or a part of a record.
         ``by_theory`` says whether exact values decide if the sample does not.
         """
-        rate = self.stated(check)
         cases = (
-            self.evidence.decide(check, where, rate, by_theory=by_theory)
+            self.evidence.decide(check, where, self.stated(check), by_theory=by_theory)
             for where in self.evidence.cases(check)
         )
         return CheckOutcome(**msgspec.structs.asdict(check), cases=tuple(cases))

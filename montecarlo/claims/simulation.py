@@ -72,11 +72,10 @@ def _in_domain(check: Check, point: DesignPoint) -> bool:
     """Return whether a design point lies in a check's domain and has its quantity."""
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
     # by default the premise of the texts: mean 0 and variance 1
-    labels = domain.distributions or DISTRIBUTIONS
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
     return (
         point.has_rows != pairs
-        and point.label in labels
+        and point.label in (domain.distributions or DISTRIBUTIONS)
         and all(name in getattr(domain, f) for f, name in conditions_of(point).items())
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]

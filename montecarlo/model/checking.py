@@ -121,6 +121,5 @@ def answer_models(
     for model in models:
         expected = find_expected(model, expect, config, known.callers)
         seen = known.missed, known.caps
-        scales = find_scales(model)
-        found.append(answers.answer_scales(scales, expected, rtol, *seen))
+        found.append(answers.answer_scales(find_scales(model), expected, rtol, *seen))
     return found

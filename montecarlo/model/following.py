@@ -571,8 +571,7 @@ class ProvenanceTracker:
         scale = math.prod(scales) * weights.provenance.scale()
         found = {"q": q, "k": k, "weights": shown[chosen]}
         # values of the block of the first product that has the weights of each head
-        of_values = used_block.flatten(0, -3)[:, 0, 0]
-        same = of_values == q_block[chosen][:, :1]
+        same = used_block.flatten(0, -3)[:, 0, 0] == q_block[chosen][:, :1]
         if same.any(dim=1).all():
             used_by = same.int().argmax(dim=1)
             v, outputs = (x.detach().flatten(0, -3)[used_by] for x in ends)

@@ -42,13 +42,12 @@ def connect(address: str) -> tuple[Client, int]:
         client.wait_for_workers(1, timeout=TIMEOUT)
         require_alike(client.run(fingerprint))
         return client, sum(client.nthreads().values())
-    except (OSError, ImportError) as error:
+    except BaseException as error:
         client.close()
-        raise UnfinishedError(
-            f"scheduler {address!r} must have workers with montecarlo, got: {error}"
-        ) from error
-    except BaseException:
-        client.close()
+        if isinstance(error, OSError | ImportError):
+            raise UnfinishedError(
+                f"scheduler {address!r} must have workers with montecarlo, got: {error}"
+            ) from error
         raise
 
 

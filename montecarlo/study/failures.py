@@ -137,8 +137,7 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     formats = number_format != "float64"
     point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats)
     require_affordable(point, len(DIVISORS))
-    seconds = replicate_seconds(point, len(DIVISORS))
-    require_soon("replicates", len(indices), seconds)
+    require_soon("replicates", len(indices), replicate_seconds(point, len(DIVISORS)))
     columns = columns_of(point, every_key(point, tuple(DIVISORS)))
     started = time.perf_counter()
     with threadpool_limits(limits=1, user_api="blas"):

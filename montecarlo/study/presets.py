@@ -143,8 +143,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             if divisor.name != name:  # row keys have the canonical name
                 raise InputError(f"divisors must name {divisor.name!r}, got {name!r}")
         distributions = [parse_distribution(name).name for name in self.distributions]
-        budgets = (self.first, self.most), (self.first_large, self.most_large)
-        for first, most in budgets:
+        for first, most in (self.first, self.most), (self.first_large, self.most_large):
             if first > most:
                 raise InputError(f"first must be at most {most}, got {first}")
         sizes = self.distribution_d_k, self.distribution_n_keys

@@ -197,8 +197,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
-        is_given = table["initialisation"].ne(NONE)
-        table["initialisation"] = table["initialisation"].where(is_given)
+        table["initialisation"] = table["initialisation"].where(lambda c: c.ne(NONE))
     if "row_id" in table and "mask" not in table:
         table.insert(COLUMNS.index("mask"), "mask", NONE)
     return table

@@ -303,8 +303,7 @@ class Findings:
             keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
                 names: list[tuple[Words, str]] = [(self.names[k], k) for k in keys]
-                verdict = texts[keys[0]].verdict
-                found.append((str(passage.claim), verdict, one, names))
+                found.append((str(passage.claim), texts[keys[0]].verdict, one, names))
         return found
 
     @cached_property

@@ -609,8 +609,7 @@ def few_ticks(axis: "Axis") -> None:
 def percent(axes: "Axes") -> None:
     """Scale the y axis for shares from 0 to 1, with tick labels in per cent."""
     axes.set_ylim(-0.03, 1.05)
-    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-    axes.set_yticks(ticks, ("0", "", "50", "", "100"))
+    axes.set_yticks((0.0, 0.25, 0.5, 0.75, 1.0), ("0", "", "50", "", "100"))
 
 
 # --- Legends ------------------------------------------------------------------------

@@ -359,8 +359,7 @@ class NumberFormat:
         ``row`` is as for `number`.
         """
         shown = self.number(value, abs(value), row)
-        error = self.number(factor, factor)
-        return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
+        return _markup(f"{shown}{KEPT}×/÷{KEPT}{self.number(factor, factor)}")
 
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
