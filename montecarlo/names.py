@@ -44,10 +44,11 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'NAME'?" with the most similar known name, or "".
 
-    Words of a name, which ``_`` joins, may be in another order.
+    Words of a name, which ``_`` joins, may be in another order, and in capitals.
     """
-    by_words = {" ".join(sorted(one.split("_"))): one for one in known}
-    near = difflib.get_close_matches(" ".join(sorted(name.split("_"))), by_words, n=1)
+    by_words = {" ".join(sorted(one.lower().split("_"))): one for one in known}
+    asked = " ".join(sorted(name.lower().split("_")))
+    near = difflib.get_close_matches(asked, by_words, n=1)
     return f" Did you mean {by_words[near[0]]!r}?" if near else ""
 
 

@@ -130,6 +130,10 @@ REFUSED = rf"""
 --quantity score_variance --distribution laplace --initialisation {WIDE} | gaussian
 --quantity entropy --relative-error 1 --absolute-error 1 | --absolute-error
 --quantity entropyy --keys 8 | 'entropy'
+--quantity ENTROPY --keys 8 | Did you mean 'entropy'?
+--quantity entropy --keys 8 --mask casual | Did you mean 'causal'?
+--quantity planted_weight --keys 8 --dependence planed(0.5) | mean 'planted(0.5)'?
+--quantity format_error --keys 8 --number-format float61 | Did you mean 'float64'?
 --quantity score_variance --keys 8 | keys
 --quantity score_variance --divisor 1/sqrt(d_k) | (sqrt, not 1/sqrt(d_k))
 --quantity planted_weight --keys 128 | planted

@@ -113,8 +113,8 @@ def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
         low = gap * b / np.maximum(np.abs(half) + root, SMALLEST)
         high = (root - half) / (1.0 + p2 * c)
         y = np.maximum(np.where(half > 0.0, low, high), SMALLEST)
-    largest = np.where(untied, p2 * (1.0 + y), p1)  # a tied weight is an eigenvalue
-    return np.where(one_hot, 0.0, largest)
+    # a tied weight is an eigenvalue
+    return np.where(one_hot, 0.0, np.where(untied, p2 * (1.0 + y), p1))
 
 
 def element_gradient(rows: SoftmaxRows) -> Array:

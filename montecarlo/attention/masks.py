@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
+from montecarlo.names import suggest
 
 #: Summaries that exist only under a mask, where rows differ: the mean over replicates
 #: of the first and of the last query or key.
@@ -75,7 +76,7 @@ def parse_mask(name: str) -> Mask:
     if not width and plain not in {"none", "full", "causal"}:
         raise InputError(
             "mask must be none, full, causal or window(w) with a width w of at least "
-            f"1, got {show(name)}"
+            f"1, got {show(name)}.{suggest(plain, ('full', 'causal', 'window(128)'))}"
         )
     return Mask(f"window({width})" if width else plain, width)
 

@@ -123,8 +123,7 @@ def mean_moments(values: Array) -> EstimateMoments:
     """
     n = values.shape[-1]
     centre = values.mean(axis=-1)
-    deviations = values - centre[..., np.newaxis]
-    deviation, skewness = _measure_deviations(deviations)
+    deviation, skewness = _measure_deviations(values - centre[..., np.newaxis])
     error = deviation / math.sqrt(n - 1) if n > 1 else np.full_like(centre, np.nan)
     return EstimateMoments(centre, error, skewness)
 

@@ -52,6 +52,7 @@ from montecarlo.estimation.row_distribution import (
     row_distribution,
     share_above,
 )
+from montecarlo.names import suggest
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
@@ -411,7 +412,9 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
         if point.formats and (number_format, softmax) in ways:
             return ""
         way = f"{number_format} with the softmax {softmax} at {point.n_keys} keys"
-        return f"is not computed in {way}; formats: {', '.join(sorted(dict(ways)))}"
+        known = dict(sorted(ways))
+        near = suggest(number_format, known) * (number_format not in known)
+        return f"is not computed in {way}; formats: {', '.join(known)}.{near}"
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
     got = "keys {1}, normalisation {2}, dependence {3}, initialisation {4}, mask {5}"
@@ -426,9 +429,7 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     key must be canonical.
     """
     quantity = QUANTITIES[key.quantity]
-    if (quantity.of == "pairs") == point.has_rows:
-        return False
-    if reason_missing(point, key):
+    if (quantity.of == "pairs") == point.has_rows or reason_missing(point, key):
         return False
     if quantity.of != "formats" and key != RowKey(*key[:3]):
         return False

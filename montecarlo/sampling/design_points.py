@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.masks import NO_MASK, Mask, parse_mask
 from montecarlo.errors import InputError, show
-from montecarlo.names import look_up, require_whole
+from montecarlo.names import look_up, require_whole, suggest
 from montecarlo.sampling.distributions import (
     DISTRIBUTIONS,
     Distribution,
@@ -73,7 +73,7 @@ def parse_dependence(name: str) -> Dependence:
     if match is None or not 0.0 <= rho <= 1.0:
         raise InputError(
             "dependence must be none, pairs(rho) or planted(rho) with 0 <= rho <= 1, "
-            f"got {show(name)}"
+            f"got {show(name)}.{suggest(name, ('pairs(0.5)', 'planted(0.5)'))}"
         )
     return Dependence(match[1] or "none", rho)
 
@@ -217,9 +217,8 @@ def parse_initialisation(name: str) -> Initialisation | None:
     match = _INITIALISATION.fullmatch(name.replace(" ", ""))
     if match is None or not 1 <= int(match[4]) <= 2**20:
         raise InputError(
-            "initialisation must be empty or "
-            "init(kind=...,norm=...,shape=...,width=N), "
-            f"got {show(name)}"
+            "initialisation must be empty or init(kind=...,norm=...,shape=...,width=N) "
+            f"of python -m montecarlo --list initialisations, got {show(name)}"
         )
     kind, norm, shape = match[1], match[2], match[3]
     look_up("initialisation", kind, WEIGHT_KINDS)
