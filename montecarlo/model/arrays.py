@@ -285,8 +285,7 @@ class Rows:
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
         """Position of the key minus position of the query, shape (n_rows, n_keys)."""
-        found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
-        return found
+        return np.asarray(np.arange(self.scores.shape[1]) - self.places[:, None])
 
     @cached_property
     def distances(self) -> Array:
@@ -396,8 +395,7 @@ class Model:
     def _find(self, name: str, head: Head, sequence: int) -> NDArray[Any]:
         """Return the array ``name`` of one sequence of a head, in its number format."""
         layer = self.sequences[sequence].layers[name][self.layers.index(head.layer)]
-        held: NDArray[Any] = layer[self._index(name, head)]
-        return held
+        return np.asarray(layer[self._index(name, head)])
 
     def _index(self, name: str, head: Head) -> int:
         """Return the index of a head in the array ``name``.
@@ -420,11 +418,8 @@ class Model:
     @property
     def source(self) -> str | None:
         """What shows the scale: ``weights``, ``outputs``, or None without both."""
-        given = self.sequences[0].layers
-        for name, needed in EVIDENCE.items():
-            if all(one in given for one in needed):
-                return name
-        return None
+        given = {*self.sequences[0].layers}
+        return next((name for name, some in EVIDENCE.items() if {*some} <= given), None)
 
     @property
     def most_tokens(self) -> int:

@@ -192,8 +192,9 @@ def explain_factor(
     rounding error relative to the norm of ``reference``, and ``name`` is that of the
     array.
     """
-    factor, told = best_factor(port, reference), "multiplies {name} by {port:.4g}"
-    cause = Cause(name, told, factor * reference, 1, factor.item(), 1.0, is_free=True)
+    factor = best_factor(port, reference)
+    numbers = 1, factor.item(), 1.0
+    cause = Cause(name, MULTIPLIES, factor * reference, *numbers, is_free=True)
     rows = best_factor(port, reference, axis=1)
     told = f"{BY_QUERY}, {say_ends(rows)}: its softmax has another sum, as of a sink"
     by_row = Cause(name, told, rows * reference, rows.size, is_free=True)
@@ -219,8 +220,7 @@ def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]
     The factor is one number, then one for each head, then one for each position.
     """
     factor = best_factor(port, reference)
-    told = "multiplies {name} by {port:.4g}"
-    yield Cause("", told, factor * reference, 1, factor.item())
+    yield Cause("", MULTIPLIES, factor * reference, 1, factor.item())
     factor = best_factor(port, reference, (1, 2))
     told = f"multiplies {{name}} by a factor by head, {say_ends(factor)}"
     yield Cause("", told, factor * reference, factor.size)
@@ -527,6 +527,7 @@ def _say_positions(farther: Array, positions: Array) -> str:
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _rotary, _norms, _rotations)
 ROTATES = "rotates {name} otherwise"
+MULTIPLIES = "multiplies {name} by {port:.4g}"
 BY_POSITION = "multiplies {} by a factor by position"
 BY_QUERY = "multiplies {name} by a factor by query"
 #: Beginnings of texts whose fitted numbers may differ by layer.
@@ -586,10 +587,8 @@ class LogitRule(NamedTuple):
 
         A bias of form ``offset``, ``key`` or ``pair`` is left out.
         """
-        form, parameter = (
-            self.form if self.form in fits.FORMS else "plain",
-            self.parameter,
-        )
+        form, parameter = self.form, self.parameter
+        form = form if form in fits.FORMS else "plain"
         if form == "cap":
             parameter = math.log(parameter / abs(self.scale))
         parameters = np.array([self.scale, parameter])
@@ -702,9 +701,8 @@ def have_same_outputs(port: HeadSide, reference: HeadSide) -> bool:
     sides = port, reference
     allowed = max(one.allowed(one.d_k**-0.5) for one in sides)
     ours, theirs = (one.rows.outputs for one in sides)
-    return ours.shape == theirs.shape and _norm(ours - theirs) <= allowed * _norm(
-        theirs
-    )
+    most = allowed * _norm(theirs)
+    return ours.shape == theirs.shape and _norm(ours - theirs) <= most
 
 
 def _logs(weights: Array) -> Array:
@@ -844,11 +842,8 @@ class HeadPair:
     @cached_property
     def sinks(self) -> tuple[float, float]:
         """(logit of the port's sink, logit of the reference's); -inf for no sink."""
-        found = []
-        for weights, scores in (
-            (self.ours, self.scores),
-            (self.theirs, self.reference.rows.scores),
-        ):
+        found, theirs = [], (self.theirs, self.reference.rows.scores)
+        for weights, scores in ((self.ours, self.scores), theirs):
             found.append(-math.inf)
             lost = 1.0 - weights.sum(axis=1)
             if 4.0 * self.rounding < np.median(lost) < 1.0:
@@ -912,12 +907,10 @@ class HeadPair:
         Weights that are computed by a rule tell less: the rule may leave out what is
         within the rounding of outputs, such as a small sink.
         """
+        sides = (self.port, self.expected), (self.reference, self.ours)
         made = [
             (side.rows.made["outputs"], weights @ side.rows.values)
-            for side, weights in (
-                (self.port, self.expected),
-                (self.reference, self.ours),
-            )
+            for side, weights in sides
             if not side.has_weights
         ]
         near = [_norm(x - y) <= allowed * _norm(x) for x, y in made]
@@ -1182,10 +1175,8 @@ def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
 
 def _dropped(pair: HeadPair) -> Iterator[Cause]:
     """Yield causes: all weights times a factor, and dropout."""
-    for told, some in (
-        ("multiplies weights by {port:.4g}", pair.expected),
-        (DROPS, pair.expected * (pair.ours > 0.0)),
-    ):
+    kept = pair.expected * (pair.ours > 0.0)
+    for told, some in ((MULTIPLIES, pair.expected), (DROPS, kept)):
         factor = best_factor(pair.ours, some)
         made, number = factor * some, factor.item()
         yield Cause("weights", told, made, 1, number, 1.0, is_free=True)

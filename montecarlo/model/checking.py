@@ -117,9 +117,8 @@ def answer_models(
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
     known = captured if isinstance(captured, Captured) else Captured()
-    found = []
+    found, seen = [], (known.missed, known.caps)
     for model in models:
         expected = find_expected(model, expect, config, known.callers)
-        seen = known.missed, known.caps
         found.append(answers.answer_scales(find_scales(model), expected, rtol, *seen))
     return found

@@ -188,9 +188,8 @@ class Comparison:
         place = say_place(one.layers, heads)
         if 1 < len(one.layers) == self.n_layers:
             place = ", ".join(filter(None, ["all layers", say_place((), heads)]))
-        part = ""
-        if 0.0 < one.explained < causes.ALL:
-            part = f" (explains {one.explained:.0%} of the difference)"
+        part = f" (explains {one.explained:.0%} of the difference)"
+        part *= 0.0 < one.explained < causes.ALL
         return f"the port {one.text}; {place}{part}"
 
 

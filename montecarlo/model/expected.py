@@ -278,7 +278,6 @@ CONFIG = "config"
 #: Largest config.json, in bytes; names of a thousand classes take a hundredth of it.
 MOST_CONFIG = 2**22
 #: Fields that hold the same size, the most common first.
-HEAD_DIM = ("head_dim",)
 WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 #: Fields of the number of heads of encoders and decoders, which may differ.
@@ -342,8 +341,7 @@ class Fields(NamedTuple):
 
         It is an `InputError`.
         """
-        found = self.find(names)
-        if found is None:
+        if (found := self.find(names)) is None:
             raise InputError(
                 f"config must hold {' or '.join(names)} for model_type {self.kind!r}, "
                 f"got {', '.join(map(str, self.config))}"
@@ -379,7 +377,7 @@ def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
     """
     if convention.width:
         found = [fields.need([name]) for name in convention.width]
-    elif one := fields.find(HEAD_DIM):
+    elif one := fields.find(["head_dim"]):
         found = [one]
     else:
         name, width = fields.need(WIDTH)

@@ -129,9 +129,8 @@ class Fit:
 
         What rounding of scores may explain is limited.
         """
-        return math.hypot(
-            self.direct, min(self.by_scores, MOST_OF_SCORES * self.explained)
-        )
+        most = MOST_OF_SCORES * self.explained
+        return math.hypot(self.direct, min(self.by_scores, most))
 
     @property
     def is_exact(self) -> bool:
@@ -256,9 +255,8 @@ def _describe(
     error, n_rows = _error_of(direction, residual, evidence.rows, weights)
     error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
     least = MOST_ROUNDING * rounding_error
-    is_fine = n_rows >= FEWEST_ROWS and (
-        size(residual * per_score) <= least * size(own * per_score)
-    )
+    is_small = size(residual * per_score) <= least * size(own * per_score)
+    is_fine = n_rows >= FEWEST_ROWS and is_small
     # few rows may agree by chance, so that the error is at least that of rounding,
     # which is uniform: its variance is a third of the square of its bound
     variances = (own**2 + (not is_fine) * by_scores**2) / 3.0
@@ -505,8 +503,7 @@ def fit_weights(blocks: Sequence[Rows], *, is_quick: bool = False) -> Fit | None
         """Return values minus their weighted mean over the row, shape (n_numbers,)."""
         with np.errstate(invalid="ignore"):
             means = np.bincount(rows, weights * values) / totals
-        found: Array = values - means[rows]
-        return found
+        return np.asarray(values - means[rows])
 
     spread, size = (
         math.sqrt(float((weights * one**2).sum() / weights.sum()))
@@ -595,8 +592,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     """
     if mask != GIVEN or block.added is None:
         return MASKS.get(mask, MASKS["none"])(block)
-    seen: NDArray[np.bool_] = block.added > UNSEEN
-    return seen
+    return np.asarray(block.added > UNSEEN)
 
 
 def see_keys(block: Rows) -> NDArray[np.bool_]:
@@ -604,8 +600,7 @@ def see_keys(block: Rows) -> NDArray[np.bool_]:
 
     All are True if the mask that was passed to attention is not known.
     """
-    seen: NDArray[np.bool_] = np.any(keys_seen(block), axis=1)
-    return seen
+    return np.asarray(np.any(keys_seen(block), axis=1))
 
 
 class Prediction(NamedTuple):

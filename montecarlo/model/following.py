@@ -13,7 +13,8 @@ tensor lives.
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,15 +293,15 @@ class ProvenanceTracker:
         if not isinstance(source, Tensor):
             return
         provenance = self._provenance(source)
+        viewed = provenance.moved(lambda x: func(x, *rest, **kwargs))
         if operation.name in RESHAPING:
             shape = tuple(result.shape)
             self._set(result, provenance.moved(lambda x: _reshape(x, shape)))
         elif isinstance(result, Tensor):
-            self._set(result, provenance.moved(lambda x: func(x, *rest, **kwargs)))
+            self._set(result, viewed)
         else:
             for number, one in enumerate(result):
-                move = partial(_pick, number, lambda x: func(x, *rest, **kwargs))
-                self._set(one, provenance.moved(move))
+                self._set(one, viewed.moved(itemgetter(number)))
 
     def _track_elementwise(self, operation: Operation) -> None:
         """Store the provenance of the result of an operation on single entries.
@@ -591,13 +592,6 @@ class ProvenanceTracker:
         }
         self._receiver.add(arrays, passed)
         return ""
-
-
-def _pick(
-    number: int, split: Callable[[Tensor], Sequence[Tensor]], x: Tensor
-) -> Tensor:
-    """Return the result with index ``number`` of an operation that splits a tensor."""
-    return split(x)[number]
 
 
 def base_name(func: Any) -> str:  # noqa: ANN401

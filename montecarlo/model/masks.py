@@ -89,8 +89,7 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
         expected = expected + fit.parameter * np.abs(block.offsets)
     seen = block.weights > 0.0
     least = np.where(seen, expected, np.inf).min(axis=1, keepdims=True)
-    found: NDArray[np.bool_] = ~seen & (expected > least)
-    return found
+    return np.asarray(~seen & (expected > least))
 
 
 def name_mask(  # noqa: PLR0911 - a return for each name

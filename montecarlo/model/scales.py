@@ -314,8 +314,7 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     most = block.weights.max(axis=1)
     differ = np.ptp(block.scores, axis=1) > 0.0
     near = 2.0 * max(rounding_error, fits.LEAST_ROUNDING_ERROR)
-    found: NDArray[np.bool_] = (count > 1) & differ & (most - least <= near * most)
-    return found
+    return np.asarray((count > 1) & differ & (most - least <= near * most))
 
 
 def _is_dead(rows: Sequence[Rows]) -> bool:

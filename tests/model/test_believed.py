@@ -149,9 +149,8 @@ def test_a_dead_head_is_listed_and_does_not_vote(dead):
     for name in ["weights"] if dead == "weights" else dead:
         arrays[name][:, 2] = 0.0
     axes = ("sequence", "head", "token", "d")
-    assert list(applied_scale(axes=axes, **arrays)["outcome"]) == [
-        *("scale", "scale", "dead", "scale")
-    ]
+    outcomes = applied_scale(axes=axes, **arrays)["outcome"]
+    assert list(outcomes) == ["scale", "scale", "dead", "scale"]
     assert_attention_scale(arrays, axes=axes)
     with pytest.raises(AssertionError, match="head 2: dead"):
         assert_attention_scale(arrays, "linear", axes=axes)

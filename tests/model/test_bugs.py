@@ -45,7 +45,8 @@ def test_each_is_found_and_named(bug, number_format, source):
     divisor, meant, name, hint = BUGS[bug]
     found = applied(divisor, number_format, source)
     expected = expected_divisor(meant, D_K, HEADS)
-    assert answer_scales(found, expected).answer == NO
+    answer = answer_scales(found, expected)
+    assert answer.answer == NO
     assert len(found.heads) == LAYERS * HEADS
     for head in found.heads:
         assert head.outcome == "scale"
@@ -54,7 +55,5 @@ def test_each_is_found_and_named(bug, number_format, source):
         assert away < 6.5 * head.fit.std_error + 2.0**-23 / divisor
         if name is not None:
             assert name in [usual.name for usual in head.known]
-    hints = {
-        hint for one in answer_scales(found, expected).findings for hint in one.hints
-    }
+    hints = {hint for one in answer.findings for hint in one.hints}
     assert hints == ({hint} if hint else set())

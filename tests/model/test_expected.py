@@ -18,12 +18,8 @@ from tests.model.heads import weighted
 MSCALE = 1.3688879454113936
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
 OPT = {"model_type": "opt", "hidden_size": 768, "num_attention_heads": 12}
-DEEPSEEK = {
-    "model_type": "deepseek_v3",
-    "qk_nope_head_dim": 128,
-    "qk_rope_head_dim": 64,
-    "head_dim": 64,
-}
+DEEPSEEK = {"model_type": "deepseek_v3", "qk_nope_head_dim": 128}
+DEEPSEEK |= {"qk_rope_head_dim": 64, "head_dim": 64}
 YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
 SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}

@@ -40,9 +40,10 @@ def opened(q, k):
     return open_arrays({"q": q, "k": k}, axes=("sequence", "token", "d"))
 
 
-@pytest.mark.parametrize(
-    "faults", [(), *combinations(FAULTS, 1), *combinations(FAULTS, 2)]
-)
+SOME_FAULTS = [(), *combinations(FAULTS, 1), *combinations(FAULTS, 2)]
+
+
+@pytest.mark.parametrize("faults", SOME_FAULTS)
 def test_planted_faults_have_their_parts(faults):
     """Each part has its size, and its interval tells a fault from none."""
     (head,) = observe_model(opened(*sampled(faults)), ROOT_D).heads

@@ -31,9 +31,8 @@ class Layer(torch.nn.Module):
     def __init__(self, attend):
         super().__init__()
         self.attend = attend
-        self.q, self.k, self.v, self.o = (
-            torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)
-        )
+        projections = (torch.nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.q, self.k, self.v, self.o = projections
         self.bias = torch.nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
         self.drop = torch.nn.Dropout(0.2)
 
@@ -41,9 +40,13 @@ class Layer(torch.nn.Module):
         """Split the width, heads before tokens."""
         return x.view(SEQUENCES, TOKENS, HEADS, D_K).transpose(1, 2)
 
+    def project(self, x):
+        """Return queries, keys and values in the width."""
+        return self.q(x), self.k(x), self.v(x)
+
     def three(self, x):
         """Return queries, keys and values with heads."""
-        return (self.heads(project(x)) for project in (self.q, self.k, self.v))
+        return map(self.heads, self.project(x))
 
     def join(self, x):
         """Join heads."""
@@ -56,10 +59,7 @@ class Layer(torch.nn.Module):
 
 def einsum(layer, x):
     """Tokens before heads, masked_fill, dropout."""
-    q, k, v = (
-        project(x).view(SEQUENCES, TOKENS, HEADS, D_K)
-        for project in (layer.q, layer.k, layer.v)
-    )
+    q, k, v = (one.view(SEQUENCES, TOKENS, HEADS, D_K) for one in layer.project(x))
     scores = torch.einsum("bihd,bjhd->bhij", q, k) / math.sqrt(D_K)
     weights = layer.drop(scores.masked_fill(~SEEN, -math.inf).softmax(-1))
     return layer.o(torch.einsum("bhij,bjhd->bihd", weights, v).flatten(2))
@@ -84,10 +84,8 @@ def cap(layer, x):
 
 def tokens_first(layer, x):
     """Tokens before sequences, scaled in place."""
-    q, k, v = (
-        project(x.transpose(0, 1)).view(TOKENS, -1, D_K).transpose(0, 1)
-        for project in (layer.q, layer.k, layer.v)
-    )
+    projected = layer.project(x.transpose(0, 1))
+    q, k, v = (one.view(TOKENS, -1, D_K).transpose(0, 1) for one in projected)
     q *= SCALE
     scores = torch.bmm(q, k.transpose(1, 2)).view(SEQUENCES, HEADS, TOKENS, TOKENS)
     weights = functional.softmax(scores + layer.bias, -1)
@@ -97,10 +95,8 @@ def tokens_first(layer, x):
 
 def keys_first(layer, x):
     """Heads within the width's last axis, keys times queries."""
-    q, k, v = (
-        project(x).view(SEQUENCES, TOKENS, D_K, HEADS).permute(0, 3, 1, 2)
-        for project in (layer.q, layer.k, layer.v)
-    )
+    split = (one.view(SEQUENCES, TOKENS, D_K, HEADS) for one in layer.project(x))
+    q, k, v = (one.permute(0, 3, 1, 2) for one in split)
     weights = ((k / math.sqrt(D_K)) @ q.transpose(-1, -2)).softmax(-2)
     return layer.join(weights.transpose(-1, -2) @ v)
 
@@ -111,9 +107,8 @@ def grouped(layer, x):
     q = q.unflatten(1, (2, 2))
     scores = torch.einsum("bghid,bgjd->bghij", q, k[:, :2]) * SCALE
     weights = layer.drop(scores.softmax(-1))
-    return layer.join(
-        torch.einsum("bghij,bgjd->bghid", weights, v[:, :2]).flatten(1, 2)
-    )
+    outputs = torch.einsum("bghij,bgjd->bghid", weights, v[:, :2])
+    return layer.join(outputs.flatten(1, 2))
 
 
 def rotary(layer, x):
@@ -231,16 +226,10 @@ def test_written_out_it_is_followed(attend):
     assert captured.passed["source"].item() == "written out"
     assert captured.passed["scale"].item() == pytest.approx(SCALE)
     assert captured.passed["cap"].item() == (2.0 if attend is cap else None)
+    sizes = (D_K, HEADS) if attend is keys_first else (HEADS, D_K)
     with torch.no_grad():
-        if attend is keys_first:
-            wanted, values = (
-                one(x).unflatten(-1, (D_K, HEADS)).transpose(-1, -2)
-                for one in (layer.q, layer.v)
-            )
-        else:
-            wanted, values = (
-                one(x).unflatten(-1, (HEADS, D_K)) for one in (layer.q, layer.v)
-            )
+        split = [one(x).unflatten(-1, sizes) for one in (layer.q, layer.v)]
+    wanted, values = (one.mT for one in split) if attend is keys_first else split
     for sequence in range(SEQUENCES):
         for head in model.heads():
             q, _ = model.read(head, sequence)
@@ -294,9 +283,8 @@ def test_projections_by_tensors_are_no_attention():
     x = torch.randn(TOKENS, WIDTH, generator=generator)
     with capture(torch.nn.Identity()) as captured:
         for layer in matrices:
-            q, k, v = (
-                (x @ one).unflatten(-1, (HEADS, -1)).transpose(0, 1) for one in layer
-            )
+            split = ((x @ one).unflatten(-1, (HEADS, -1)) for one in layer)
+            q, k, v = (one.transpose(0, 1) for one in split)
             weights = torch.softmax(q * 0.25 @ k.transpose(1, 2), -1)
             x = x + (weights @ v).transpose(0, 1).flatten(1)
     assert not captured.missed
@@ -330,15 +318,12 @@ def modules():
     torch.manual_seed(1)
     x, y = torch.randn(2, SEQUENCES, TOKENS, WIDTH)
     sizes = {"d_model": WIDTH, "nhead": HEADS, "dim_feedforward": 32}
+    sizes["batch_first"] = True
     hidden = torch.zeros(SEQUENCES, TOKENS, dtype=torch.bool)
     hidden[0, 30:] = True
     later = torch.nn.Transformer.generate_square_subsequent_mask(TOKENS)
-    encoder = torch.nn.TransformerEncoder(
-        torch.nn.TransformerEncoderLayer(**sizes, batch_first=True), 2
-    )
-    decoder = torch.nn.TransformerDecoder(
-        torch.nn.TransformerDecoderLayer(**sizes, batch_first=True), 2
-    )
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(**sizes), 2)
+    decoder = torch.nn.TransformerDecoder(torch.nn.TransformerDecoderLayer(**sizes), 2)
     attention = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
     yield "encoder", encoder, (x,), {}, 2
     yield "encoder, padded", encoder, (x,), {"src_key_padding_mask": hidden}, 2
@@ -386,14 +371,11 @@ def test_flex_attention():
     torch.manual_seed(3)
     q, k, v = torch.randn(3, 2, HEADS, TOKENS, D_K)
     reach, slopes = torch.tensor(7), torch.rand(HEADS)
-    mask = flex.create_block_mask(
-        lambda b, h, i, j: (i >= j) & (i - j < reach),
-        None,
-        None,
-        TOKENS,
-        TOKENS,
-        device="cpu",
-    )
+
+    def seen(_sequence, _head, i, j):
+        return (i >= j) & (i - j < reach)
+
+    mask = flex.create_block_mask(seen, None, None, TOKENS, TOKENS, device="cpu")
 
     def added(score, _, h, i, j):
         return score - slopes[h] * (i - j)

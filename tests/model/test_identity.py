@@ -125,9 +125,8 @@ def test_errors_are_exact_beside_a_large_sequence():
     q, k = arrays(7, (6, 1, 1, 20, 5))
     q[0] *= 1e6
     frame = observe(q, k)
-    (found,) = frame["std_error"][
-        (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
-    ]
+    of_entries = (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
+    (found,) = frame["std_error"][of_entries]
     left_out = [np.delete(q, one, 0)[:, 0, 0].reshape(-1, 5) for one in range(6)]
     variances = np.array([x.var(axis=0).mean() for x in left_out])
     bias = 5 * (variances.mean() - q.reshape(-1, 5).var(axis=0).mean())

@@ -15,10 +15,8 @@ def arrays(key_heads=4):
     """Return queries, keys, values, weights and outputs of a small model."""
     rng = np.random.default_rng(2)
     q = rng.normal(size=SHAPE).astype(np.float32)
-    k, v = (
-        rng.normal(size=(*SHAPE[:2], key_heads, *SHAPE[3:])).astype(np.float32)
-        for _ in "kv"
-    )
+    shape = (*SHAPE[:2], key_heads, *SHAPE[3:])
+    k, v = (rng.normal(size=shape).astype(np.float32) for _ in "kv")
     shared = SHAPE[2] // key_heads
     keys, values = (np.repeat(x, shared, axis=2) for x in (k, v))
     p = attend(q, keys)

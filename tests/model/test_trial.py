@@ -87,11 +87,9 @@ def test_an_error_is_none_that_is_right(name, place, implementation, kind):
     _, right = record(*build_or_skip(name, implementation, kind))
     for what, factor in plants_of(name).items():
         model, inputs = build(name, implementation, getattr(torch, kind))
-        if place == "attention":
-            with planted_in_attention(factor):
-                captured, made = record(model, inputs)
-        else:
+        if place == "module":
             planted_in_modules(model, factor)
+        with planted_in_attention(factor if place == "attention" else 1.0):
             captured, made = record(model, inputs)
         if not torch.equal(made, right):  # the planted number is one that counts
             wrong[what] = answer(captured)[0]

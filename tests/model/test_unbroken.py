@@ -7,10 +7,8 @@ import pytest
 from montecarlo import capture
 from tests.model.architectures import build, record, torch
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # of torch, of what it is about to change
-]
+# warnings of torch, of what it is about to change, are ignored
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 torch.set_num_threads(1)
 functional = torch.nn.functional
@@ -30,10 +28,9 @@ class Attention(torch.nn.Module):
 
     def forward(self, x):
         """Attend."""
-        q, k, v = (
-            project(x).unflatten(-1, (HEADS, -1)).transpose(-3, -2)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
+        projected = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        split = (one.unflatten(-1, (HEADS, -1)) for one in projected)
+        q, k, v = (one.transpose(-3, -2) for one in split)
         if self.is_fused:
             made = functional.scaled_dot_product_attention(q, k, v)
         else:

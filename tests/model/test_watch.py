@@ -8,6 +8,7 @@ import gc
 import pickle
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -353,11 +354,8 @@ def test_watches_of_several_threads():
             for _ in range(4):
                 model(ids)
 
-    threads = [threading.Thread(target=train, args=(n,)) for n in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    with ThreadPoolExecutor(3) as executor:
+        list(executor.map(train, range(3)))
     assert [len(one.summaries) for one in watches] == [4 * LAYERS * HEADS] * 3
     assert all(is_free(model) for model, _ in made)
     assert transformers.modeling_utils.AttentionInterface.get_interface is handed_out
