@@ -275,8 +275,8 @@ def say_answer(answer: ScaleAnswer) -> str:
     question = f"scores divided by {answer.expected.text}?"
     if not answer.scales.heads:
         return (
-            f"{question} cannot be told from queries and keys alone: give weights, or "
-            "v and outputs"
+            f"{question} cannot be told from queries and keys alone: give arrays that "
+            "are called weights, or v and outputs"
         )
     said = f"{question} {answer.answer.replace('_', ' ')}"
     if answer.answer == UNDETERMINED and answer.missed:

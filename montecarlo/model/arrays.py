@@ -43,8 +43,13 @@ AGREE = (
     *(("v", axis, "k", axis) for axis in AXES[:4]),
     ("outputs", "d", "v", "d"),
 )
+#: An axis, and that for which it is easily taken.
+SWAPPED = {"head": "token", "token": "head", KEY: "head"}
 #: What ``added`` has in place of minus infinity; numbers up to `UNSEEN` hide a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
+#: Largest sum of a typical row of weights: dropout of 9 in 10 makes no larger one.
+MOST_SUM = 10.0
+FALSE_HIDES = "booleans; of a mask, np.where(seen, 0.0, -1e9) is added to scores"
 #: Entries must be smaller: float64 must hold sums of their squares.
 LARGEST = 1e100
 #: Arrays of one sequence, one of each layer, with the axes (head, token, d or key).
@@ -89,19 +94,23 @@ class Receiver:
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
     """Return an array-like as an array; raise an `InputError` unless it holds floats.
 
-    Integers are an error, too.  bfloat16 and float8 are accepted, and so are entries
-    that are NaN or infinite.  ``name`` is the array's name in the message.
+    Integers are an error, too.  bfloat16, also as raw bytes, and float8 are accepted,
+    tensors of torch, and entries that are NaN or infinite.  ``name`` is the array's
+    name in the message.
     """
     try:
-        values = np.asarray(array)
+        values = to_numpy(array) if hasattr(array, "detach") else np.asarray(array)
     except Exception as error:  # noqa: BLE001 - of whatever stands for an array
         raise InputError(
             f"{name} must be an array of numbers, got {type(array).__name__}: {error}"
         ) from None
+    if values.dtype.str[1:] == "V2":  # NumPy reads bfloat16 so
+        upper = np.ascontiguousarray(values).view("<u2").astype(np.uint32)
+        values = (upper << np.uint32(16)).view(np.float32)
     kind = values.dtype
     if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
-        got = "a text; np.load reads a file" * (kind.kind == "U")
-        got = got or f"entries of type {kind.name}"
+        known = {"U": "a text; np.load reads a file", "b": FALSE_HIDES}
+        got = known.get(kind.kind, f"entries of type {kind.name}")
         raise InputError(f"{name} must hold floating-point numbers, got {got}")
     return values
 
@@ -215,6 +224,8 @@ def make_sequences(
         )
         for name in used
     }
+    if ADDED in arranged:  # by minus infinity, too, a key may be hidden
+        arranged[ADDED] = np.maximum(arranged[ADDED], np.float32(HIDDEN))
     _, _, heads, tokens, _ = arranged["q"].shape
     if axes is None and heads > tokens > 1:
         raise InputError(
@@ -451,12 +462,24 @@ def read_finite(
     return block
 
 
-def require_weights(weights: Iterable[Array], layer: int, head: int) -> None:
-    """Raise an `InputError` if any attention weight of a head is less than 0."""
-    if (least := min(float(one.min()) for one in weights)) < 0.0:
-        raise InputError(
-            f"weights must be at least 0, got {least:g} in layer {layer}, head {head}"
-        )
+def require_weights(
+    weights: Iterable[Array], layer: int, head: int, name: str = "weights"
+) -> None:
+    """Raise an `InputError` for weights of a head below 0, or far from a sum of 1.
+
+    ``weights`` are arrays of shape (n_rows, n_keys), each of a sequence.  Rows may add
+    up to less, as with a sink, or differ as after dropout.  A factor of more than
+    `MOST_SUM` is refused, as of percent, unless softmax ran over the queries.
+    """
+    for one in weights:
+        place, sums = f"in layer {layer}, head {head}", one.sum(axis=1)
+        if one.min() < 0.0:
+            raise InputError(f"{name} must be at least 0, got {one.min():g} {place}")
+        if min(typical := float(np.median(sums)), one.sum(axis=0).max()) > MOST_SUM:
+            raise InputError(
+                f"{name} must add up to 1 for each query, or to less with a sink, got "
+                f"{typical:.4g} {place}: divide them, as percent by 100"
+            )
 
 
 def open_arrays(
@@ -507,6 +530,23 @@ def make_model(
     )
 
 
+def _say_swapped(
+    sizes: Mapping[str, Mapping[str, int]], name: str, axis: str, owner: str
+) -> str:
+    """Return a question about swapped axes or arrays, if sizes look like these.
+
+    An empty string if not.  ``sizes`` are the lengths of axes of each array; that of
+    ``axis`` of the array ``name`` is not what ``owner`` has.
+    """
+    got, swapped = sizes[name][axis], SWAPPED.get(axis, axis)
+    if axis == "head" and name == "weights" and got == 1:
+        return ": are they means over heads (average_attn_weights=False keeps heads)?"
+    if got > 1 and got == sizes[owner][swapped]:
+        return f": are heads and tokens swapped in {name} or {owner}?"
+    is_other = axis in SWAPPED and owner == "q" and got == sizes["k"].get(axis)
+    return f": are q and k swapped, or the axes of {name}?" * is_other
+
+
 def _require_fit(
     arrays: Mapping[str, NDArray[Any]],
     labels: Mapping[str, str],
@@ -526,15 +566,17 @@ def _require_fit(
     }
     for name, axis, owner, same in AGREE:
         if name in sizes and sizes[name][axis] != sizes[owner][same]:
+            hint = _say_swapped(sizes, name, axis, owner)
             raise InputError(
                 f"{labels[name]} must have {sizes[owner][same]} along the axis "
-                f"{axis!r}, as {owner}, got {sizes[name][axis]}"
+                f"{axis!r}, as {owner}, got {sizes[name][axis]}{hint}"
             )
     heads, key_heads = sizes["q"]["head"], sizes["k"]["head"]
     if key_heads > heads or heads % key_heads:
+        hint = _say_swapped(sizes, "k", "head", "q") * (key_heads % heads == 0)
         raise InputError(
             f"k must have as many along the axis 'head' as q, {heads}, or a part that "
-            f"divides it, got {key_heads}"
+            f"divides it, got {key_heads}{hint}"
         )
     counts = {name: sizes[name]["token"] for name in "qk"}
     if causal and counts["q"] != counts["k"]:

@@ -47,6 +47,8 @@ ROWS, MOST_BYTES = 64, 2**28
 SEQUENCES = 16
 ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 #: Reasons why attention was missed that are kept.
+NONE_RAN = "none that ran in the block, uncompiled"
+#: Reasons why attention was missed that are kept.
 MOST_MISSED = 16
 
 
@@ -292,7 +294,7 @@ class Captured:
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
         if not recorded or (certain and layers is None):
-            got, *more = certain or self.missed or ["none that ran in the block"]
+            got, *more = certain or self.missed or [NONE_RAN]
             got += f" (and {len(more)} more in `missed`)" if more else ""
             if self._passes and not certain:
                 got = f"attention to {ONE_KEY}"

@@ -26,6 +26,7 @@ from montecarlo.model.arrays import (
     Head,
     Model,
     Rows,
+    require_weights,
 )
 from montecarlo.model.captured import ONE_KEY, Captured
 from montecarlo.model.checking import Source, open_source
@@ -324,6 +325,10 @@ class LayerSide:
         self.vectors = self.model.read_vectors(self.layer, sequence)
         self.rounding = max(map(rounding_of, self.vectors.values()))
 
+    def read_rows(self, head: int, sequence: int, n_rows: int) -> Rows:
+        """Return at most ``n_rows`` rows of a head in a sequence, with all keys."""
+        return self.model.read_rows(Head(self.layer, head), sequence, n_rows)
+
     @property
     def n_keys(self) -> int:
         """Number of keys of the sequence that was read."""
@@ -556,10 +561,10 @@ class LayerComparison:
             side.require_finite(sequence, list(EVIDENCE))
         keys, numbers = distinct_heads(self.port.vectors["k"])
         for n, head in enumerate(self.heads):
-            place = Head(self.layer, head)
-            rows = [
-                one.model.read_rows(place, sequence, self.n_rows) for one in self.sides
-            ]
+            rows = [one.read_rows(head, sequence, self.n_rows) for one in self.sides]
+            if "weights" in rows[1].made:
+                named = self.layer, head, "reference: weights"
+                require_weights([rows[1].weights], *named)
             added = [np.unique(() if one.added is None else one.added) for one in rows]
             if [*added[0]] == [0.0, 1.0] != [*added[1]]:
                 cause = causes.Cause("mask", NOTES["zero_one"], added[0], explained=1.0)
@@ -630,7 +635,8 @@ class LayerComparison:
                 for one in (pair.port, pair.reference)
             )
         else:
-            direct, (apart, allowed, found) = apart, pair.explain()
+            with np.errstate(invalid="ignore"):  # of weights below 0
+                direct, (apart, allowed, found) = apart, pair.explain()
             if name == "outputs" and direct <= allowed:  # the rule is less exact
                 apart, found = direct, ()
         self.lines.append((self.layer, head, name, *norms, apart, allowed))

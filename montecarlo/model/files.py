@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, is_file_limit, reading, show
 from montecarlo.model.arrays import (
@@ -19,7 +18,6 @@ from montecarlo.model.arrays import (
     check_array,
     make_model,
     make_sequences,
-    to_numpy,
 )
 from montecarlo.small_files import require_regular
 
@@ -50,7 +48,7 @@ def open_files(
     for path in paths:
         held = _read_file(path)
         labels = {name: f"{name} of {path.name}" for name in held}
-        arrays = {name: _as_floats(labels[name], a) for name, a in held.items()}
+        arrays = {name: check_array(labels[name], a) for name, a in held.items()}
         sequences += make_sequences(arrays, axes, labels, causal=causal)
     return make_model(sequences, causal=causal)
 
@@ -76,8 +74,8 @@ def require_files(paths: Sequence[Path]) -> None:
         raise InputError(f"files must differ, got {', '.join(map(str, paths))}")
 
 
-def _read_file(path: Path) -> dict[str, NDArray[Any]]:
-    """Return those arrays of a file whose names are in `NAMES`: name -> array.
+def _read_file(path: Path) -> dict[str, Any]:
+    """Return those arrays or tensors of a file whose names are in `NAMES`, by name.
 
     An `InputError` is raised if ``q`` or ``k`` is missing, or the file is not usable.
     """
@@ -92,17 +90,14 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
 
             held = torch.load(file, map_location="cpu", weights_only=True)
         if not isinstance(held, Mapping):
-            raise InputError(f"{path.name} must hold arrays by their names")
+            got = type(held).__name__
+            raise InputError(f"{path.name} must hold arrays by their names, got {got}")
         if not {"q", "k"} <= set(held):
             raise InputError(
                 f"{path.name} must hold arrays q and k, and weights, or v and outputs, "
                 f"got {show(list(held))}"
             )
-        found = {name: held[name] for name in NAMES if name in held}
-        return {
-            name: to_numpy(one) if hasattr(one, "detach") else np.asarray(one)
-            for name, one in found.items()
-        }
+        return {name: held[name] for name in NAMES if name in held}
 
 
 @contextmanager
@@ -122,17 +117,6 @@ def _errors_in_one_line(path: Path) -> Iterator[None]:
         reason = text.partition("GLOBAL ")[2].split(" ")[0] or text.partition("\n")[0]
         raise InputError(
             f"{path.name} must hold arrays of numbers by name, as np.savez writes, or "
-            f"torch.save of a dict, and no other objects, got {reason or 'a part'}"
+            "torch.save of a dict of tensors, and no other objects, got "
+            f"{reason or 'a part'}"
         ) from None
-
-
-def _as_floats(label: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as floating-point numbers; raw bytes of bfloat16 become float32.
-
-    An `InputError` is raised for integers and other types.  ``label`` is the name of
-    the array in its message.
-    """
-    if array.dtype.str[1:] == "V2":  # NumPy reads bfloat16 so
-        upper = np.ascontiguousarray(array).view("<u2").astype(np.uint32)
-        array = (upper << np.uint32(16)).view(np.float32)
-    return check_array(label, array)

@@ -77,7 +77,7 @@ def attention_maps(
                 read_finite("weights", one, place | {"sequence": n}, last=KEY)
                 for n, one in enumerate(held[:, layer, head])
             ]
-            require_weights(maps, **place)
+            require_weights(maps, layer, head)
             heads.append(place | _summarise_head(maps))
     import pandas as pd
 

@@ -178,14 +178,16 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     k : array_like of floating-point numbers
         Keys, after rotary embeddings, too; they may have fewer heads.
     weights : array_like, optional
-        Attention weights: axes of ``q`` without ``d``, and keys last.
+        Attention weights: axes of ``q`` without ``d``, and keys last.  Those of a query
+        add up to 1, to less with a sink, or to 1 on average after dropout.
     v : array_like, optional
         Values.  Values and outputs may be given instead of weights.
     outputs : array_like, optional
         Outputs of each head, before heads are joined.
     added : array_like, optional
         For values and outputs: mask and bias that were added to scaled scores before
-        softmax, with the axes of weights.  -5000 or less hides a key.
+        softmax, with the axes of weights.  -5000 or less, such as minus infinity, hides
+        a key.
     axes : sequence of str, optional
         Names of the axes of q and k, v and outputs.
 
@@ -290,7 +292,7 @@ def _rows_without_padding(found: Sequence[Rows], head: Head) -> list[NDArray[np.
 
     In a row of padding all weights are 0; or they are all the same although scores
     differ, as if a large number hid all keys.  The latter counts if at most `MOST_EVEN`
-    of the rows are such.  An `InputError` is raised for weights below 0.
+    of the rows are such.  An `InputError` is raised for what `require_weights` refuses.
     """
     weights = [one.weights for one in found]
     require_weights(weights, head.layer, head.head)

@@ -180,10 +180,9 @@ class ScoreWatch:
             raise InputError(
                 f"writer must be a function of name, value and step, got {show(writer)}"
             )
-        if not callable(getattr(model, "register_forward_pre_hook", None)):
-            raise InputError(
-                f"model must be a torch.nn.Module, got {type(model).__name__}"
-            )
+        if isinstance(model, type) or not hasattr(model, "register_forward_pre_hook"):
+            got = type(model).__name__
+            raise InputError(f"model must be a torch.nn.Module, got {got}")
         self.every, self.writer = require_whole("every", every, 1), writer
         self.hot = require_number("hot", hot, 0.0, ends=False)
         self.growth = require_number("growth", growth, 1.0, ends=False)

@@ -56,6 +56,11 @@ BAD_EVIDENCE = [
     ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
     ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
     ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as k"),
+    ({"weights": 10.0 * WEIGHTS}, "must add up to 1 for each query, .*, got 2.* perc"),
+    ({"weights": WEIGHTS[:, :, :1]}, "got 1: are they means over heads"),
+    ({"weights": WEIGHTS.swapaxes(2, 3)}, "got 6: are heads and tokens swapped in w"),
+    ({"v": K, "outputs": Q.swapaxes(2, 3)}, "heads and tokens swapped in outputs or q"),
+    ({"v": K, "outputs": Q, "added": WEIGHTS > 0.5}, "got booleans; of a mask, np.wh"),
     ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', as v, got 4"),
     ({"v": K[..., :-1, :], "outputs": Q}, "must have 6 along the axis 'token'"),
 ]
@@ -68,6 +73,16 @@ def test_bad_evidence_is_refused(given, message):
     """What does not fit queries and keys, or is no weight."""
     with pytest.raises(InputError, match=message):
         applied_scale(Q, K, **given)
+
+
+def test_a_key_that_minus_infinity_hides_is_hidden():
+    """As where a large number is taken away; q and k that are swapped are asked for."""
+    hidden = np.where(np.tri(SHAPE[3], dtype=bool), 0.0, -np.inf) + 0.0 * WEIGHTS
+    given = {"v": K, "outputs": Q, "added": hidden}
+    frame = applied_scale(Q, K, **given)
+    assert frame.equals(applied_scale(Q, K, **given | {"added": hidden.clip(-1e9)}))
+    with pytest.raises(InputError, match="are q and k swapped, or the axes of weights"):
+        applied_scale(Q[:, :, :, :5], K, weights=WEIGHTS[..., :5])
 
 
 def test_causal_needs_as_many_keys():

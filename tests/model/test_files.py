@@ -112,8 +112,9 @@ def test_tensors_of_torch_are_read(tmp_path):
     torch.save({"q": q.bfloat16(), "k": k.bfloat16()}, path)
     rounded = (x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (Q, K))
     assert table([path]).equals(observe(*rounded))
+    assert table([path]).equals(observe(q.bfloat16().requires_grad_(), k.bfloat16()))
     for wrong, message in (
-        ([q, k], "must hold arrays by their names"),
+        ([q, k], "must hold arrays by their names, got list"),
         ({"q": Trap(), "k": k}, "and no other objects, got"),
         (torch.nn.Linear(2, 2), "got torch.nn.modules.linear.Linear"),
         ({"q": 1, "k": k}, "q of qk.pt must hold floating-point numbers"),

@@ -401,6 +401,8 @@ WRONG |= {"model": "gpt2", "step": -1}
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_options_are_refused(name):
     """By their names, before a step is trained."""
+    with pytest.raises(InputError, match=r"^model must be a torch.nn.Module, got type"):
+        ScoreWatch(torch.nn.Linear)
     given = {"model": torch.nn.Linear(2, 2), name: WRONG[name]}
     step = given.pop("step", 0)
     with pytest.raises(InputError, match=f"^{name} must be .*, got "):
