@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from montecarlo.errors import InputError
+from montecarlo.model.answers import say_numbers
 from montecarlo.model.arrays import (
     ADDED,
     OF_QUERIES,
@@ -46,7 +47,6 @@ ROWS, MOST_BYTES = 64, 2**28
 #: Sequences that are kept by default.
 SEQUENCES = 16
 ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
-#: Reasons why attention was missed that are kept.
 NONE_RAN = "none that ran in the block, uncompiled"
 #: Reasons why attention was missed that are kept.
 MOST_MISSED = 16
@@ -92,7 +92,7 @@ class Captured:
     """The calls of attention of a model that `capture` recorded, layer by layer.
 
     A *pass* is one run of the model; its calls of attention are layers 0, 1, ...  A
-    layer whose calls all have a single key is not counted.
+    layer whose calls all have a single key has a number, and is left out of all tables.
 
     Attributes
     ----------
@@ -154,15 +154,16 @@ class Captured:
         It is ``sequences`` minus the number of those from earlier passes.
         """
         earlier = self._passes[:-1] if self._is_open else self._passes
-        first_calls = (call for calls in earlier for call in calls[:1] if call)
+        first_calls = (call for calls in earlier for call in [*filter(None, calls)][:1])
         kept = sum(len(call.arrays["q"]) for call in first_calls)
         return max(self.sequences - kept, 0)
 
     @property
-    def _layers(self) -> list[list[Call]]:
-        """The calls of each layer: for each layer a list with one call for each pass.
+    def _layers(self) -> dict[int, list[Call]]:
+        """The calls of each layer, by its number: a list with one call for each pass.
 
-        Calls with a single key are left out.  A layer without others is not counted.
+        Calls with a single key are left out, and so are layers without others: their
+        numbers are missing.
 
         Passes with the same number of calls are further sequences of the same layers.
         Passes with another number of calls have layers of their own, such as if
@@ -176,15 +177,15 @@ class Captured:
             for passes in parts.values()
             for calls in zip(*passes, strict=True)
         )
-        return [calls for calls in layers if calls]
+        return {n: calls for n, calls in enumerate(layers) if calls}
 
     @property
-    def _options(self) -> list[Mapping[str, Any]]:
-        """Options of the first call of each layer.
+    def _options(self) -> dict[int, Mapping[str, Any]]:
+        """Options of the first call of each layer, by its number.
 
         Such as ``{"source": "torch", "scale": None, "cap": None, "queries": 512}``.
         """
-        return [calls[0].passed for calls in self._layers]
+        return {n: calls[0].passed for n, calls in self._layers.items()}
 
     def miss(self, reason: str, *, is_certain: bool) -> None:
         """Note the reason why an operation could not be recorded.
@@ -213,7 +214,7 @@ class Captured:
         """
         counts = [
             (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
-            for call in chain.from_iterable(self._layers)
+            for call in chain.from_iterable(self._layers.values())
             if "queries" in call.passed
         ]
         n_rows, kept = max(counts, key=lambda one: one[0] - one[1], default=(0, 0))
@@ -230,21 +231,21 @@ class Captured:
         import pandas as pd
 
         columns = ["layer", "source", "scale", "cap"]
-        rows = [{"layer": n, **passed} for n, passed in enumerate(self._options)]
+        rows = [{"layer": n, **passed} for n, passed in self._options.items()]
         return pd.DataFrame.from_records(rows, columns=columns)
 
     @property
-    def callers(self) -> tuple[Caller, ...]:
-        """For each layer, the module whose call was its first, with its configuration.
+    def callers(self) -> dict[int, Caller]:
+        """By layer, the module whose call was its first, with its configuration.
 
         If the module is not known, its name is empty, and the configuration is the
         model's.
         """
-        return tuple(
-            one.get("caller")
+        return {
+            n: one.get("caller")
             or Caller("", self.config, is_whole=one["source"] == "written out")
-            for one in self._options
-        )
+            for n, one in self._options.items()
+        }
 
     @property
     def caps(self) -> dict[int, float | None]:
@@ -252,10 +253,7 @@ class Captured:
 
         Such as ``{0: 50.0, 1: None}``.  A layer whose cap is not known is missing.
         """
-        known = {"torch", "transformers", "written out"}
-        return {
-            n: p["cap"] for n, p in enumerate(self._options) if p["source"] in known
-        }
+        return {n: p["cap"] for n, p in self._options.items() if "cap" in p}
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
         """Return the recorded arrays as models, one for each group of similar layers.
@@ -303,10 +301,11 @@ class Captured:
                 f"through softmax to values, got {got}: give arrays that a hook keeps, "
                 "q, k and weights or q, k, v and outputs, or name layers that it traces"
             )
-        chosen = range(len(recorded)) if layers is None else layers
-        if missing := [n for n in chosen if not 0 <= n < len(recorded)]:
+        chosen = recorded if layers is None else np.atleast_1d(layers).tolist()
+        if missing := [n for n in chosen if n not in recorded]:
             raise InputError(
-                f"layers must be among 0 to {len(recorded) - 1}, got {missing[0]}"
+                f"layers must be among {say_numbers([*recorded])}, which attend to "
+                f"several keys, got {missing[0]}"
             )
         groups: dict[tuple[object, ...], list[int]] = {}
         for layer in chosen:
@@ -358,9 +357,10 @@ class Captured:
         import pandas as pd
 
         self._layers_by_kind(None)  # refuses what cannot be summarised
-        rows = [[measure_rows(*call) for call in calls] for calls in self._layers]
         heads = [
-            one for n, calls in enumerate(rows) for one in summarise_rows(n, calls)
+            one
+            for n, calls in self._layers.items()
+            for one in summarise_rows(n, [measure_rows(*call) for call in calls])
         ]
         return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
 

@@ -253,17 +253,17 @@ def compare(
     ours, theirs = (
         _open_layers(*each, axes) for each in zip(SIDES, sources, strict=True)
     )
-    _require_same("layers", sorted(ours), sorted(theirs))
-    counts = ([len(side[n].model.sequences) for n in theirs] for side in (ours, theirs))
+    _require_same("layers", len(ours), len(theirs))
+    counts = ([len(one.model.sequences) for one in side] for side in (ours, theirs))
     _require_same("sequences", *counts)
-    whole = theirs[min(theirs)].model
+    whole = theirs[0].model
     n_rows = _rows_that_fit(whole, len(theirs))
     n_queries = max(int(one.layers["q"][0].shape[1]) for one in whole.sequences)
     if n_rows < n_queries:
         left_out.append(f"of {n_rows} rows of {n_queries}")
     results, drift = list[LayerComparison](), 0.0
-    for place, layer in enumerate(sorted(theirs)):
-        one = LayerComparison(ours[layer], theirs[layer], n_rows, rtol, drift)
+    for place, sides in enumerate(zip(ours, theirs, strict=True)):
+        one = LayerComparison(*sides, n_rows, rtol, drift)
         one.compare(causes.ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
         drift = one.grown
@@ -337,8 +337,8 @@ class LayerSide:
 
 def _open_layers(
     name: str, source: Source, axes: Sequence[str] | None
-) -> dict[int, LayerSide]:
-    """Return the layers of port or reference: number of the layer -> `LayerSide`.
+) -> list[LayerSide]:
+    """Return the layers of port or reference, in order.
 
     ``name`` is ``port`` or ``reference``.  The scale of a layer is that which was
     passed to attention, or torch's default 1 / sqrt(d_k) if none was.  It is None if it
@@ -351,13 +351,18 @@ def _open_layers(
         passed = dict(zip(frame["layer"], frame["scale"].astype(float), strict=True))
     elif isinstance(source, Mapping) and axes is None:
         axes = AXES
-    found = {}
-    for model in open_source(source, axes, name):
+    found = []
+    try:
+        models = open_source(source, axes, name)
+    except InputError as error:
+        prefix = f"{name}: " * (not str(error).startswith(name))
+        raise InputError(f"{prefix}{error}") from None
+    for model in models:
         for layer in model.layers:
             scale = passed.get(layer)
             scale = model.d_k**-0.5 if scale and math.isnan(scale) else scale
-            found[layer] = LayerSide(name, layer, model, scale)
-    return found
+            found.append(LayerSide(name, layer, model, scale))
+    return sorted(found, key=lambda one: one.layer)
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
@@ -825,7 +830,8 @@ def _join(
     findings, known = _merge(counted, sizes), {one.layers for one in counted}
     start = findings[0].layers[0] if findings else 0
     if start > results[0].layer and counted[0].is_vector and not counted[0].explained:
-        notes.insert(0, NOTES["behind"].format(start - 1))
+        before = max(one.layer for one in results if one.layer < start)
+        notes.insert(0, NOTES["behind"].format(before))
     elif any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, NOTES["other_inputs"].format(found[0].layers[0]))
     note = "\n  ".join(notes)

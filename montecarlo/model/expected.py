@@ -618,7 +618,7 @@ def find_expected(
     model: Model,
     expect: str | float | None,
     config: Config | str | Path | None = None,
-    callers: Sequence[Caller] = (),
+    callers: Mapping[int, Caller] = {},
 ) -> Expected:
     """Return the divisor that a model ought to have, by ``expect`` or a configuration.
 
@@ -631,9 +631,9 @@ def find_expected(
         given or a caller has a configuration, else `EXPECTED`.
     config : mapping, path or None
         A configuration that replaces the captured ones.
-    callers : sequence of Caller
-        For each layer, the module that called attention, with its configuration.  Empty
-        for arrays and files.
+    callers : mapping of int to Caller, optional
+        By layer, the module that called attention, with its configuration.  Empty for
+        arrays and files.
 
     Raises
     ------
@@ -641,7 +641,7 @@ def find_expected(
         If an argument is not usable; if ``config`` is given and ``expect`` is neither
         None nor `CONFIG`; or if `CONFIG` is wanted and there is no configuration.
     """
-    is_known = config is not None or any(one.config is not None for one in callers)
+    is_known = config is not None or any(one.config for one in callers.values())
     if expect is None:
         expect = CONFIG if is_known else EXPECTED
     if expect != CONFIG:

@@ -518,8 +518,8 @@ class ProvenanceTracker:
         """Add queries, keys, weights, values and outputs to the receiver.
 
         Return the reason if that fails, such as ``queries or keys were written into``,
-        and an empty string if it succeeds.  With a single key nothing is added, and the
-        string is empty, too.
+        and an empty string if it succeeds.  Of a call with a single key, that it was
+        one is all that is added.
 
         Parameters
         ----------
@@ -537,7 +537,8 @@ class ProvenanceTracker:
         used_block, row, column = used.labels(label_product)
         along = _varies(row, axis), _varies(column, axis)
         if not any(along):
-            return ""  # a single key
+            self._receiver.add({"k": [np.empty((1, 1, 1))]}, {})  # a single key
+            return ""
         block, *places = weights.provenance.labels(label_product)
         factors = product.left, product.right
         sides = list(zip(factors, product.provenances, strict=True))

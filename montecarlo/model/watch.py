@@ -265,16 +265,16 @@ class ScoreWatch:
             return call(*args, **kwargs)
         from montecarlo.model.torch_calls import recording, uncompiled
 
-        calls: list[RowNumbers] = []
+        calls: list[RowNumbers | None] = []
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
             """Append the numbers of the rows of a call to ``calls``.
 
-            A call with a single key is left out.
+            None for a call with a single key, which has a number, too.
             """
-            if max(keys.shape[1] for keys in arrays["k"]) > 1:
-                calls.append(measure_rows(arrays, passed))
+            has_one_key = max(keys.shape[1] for keys in arrays["k"]) < 2
+            calls.append(None if has_one_key else measure_rows(arrays, passed))
 
         receiver = Receiver(
             ROWS, lambda: SEQUENCES, measure, lambda reason, **_: missed.append(reason)
@@ -306,13 +306,13 @@ class ScoreWatch:
         is_due, self._is_due = self._is_due, False
         return is_due
 
-    def _summarise(self, calls: Sequence[RowNumbers]) -> list[Alarm]:
+    def _summarise(self, calls: Sequence[RowNumbers | None]) -> list[Alarm]:
         """Append the summaries of a pass, call the writer, and return new alarms.
 
-        ``calls`` are the numbers of the rows of each layer, in order.
+        ``calls`` are the numbers of the rows of each layer, in order, or None.
         """
         alarms = []
-        for layer, call in enumerate(calls):
+        for layer, call in ((n, one) for n, one in enumerate(calls) if one):
             heads = list(summarise_rows(layer, [call]))
             self.summaries += [(self._step, one) for one in heads]
             if self.writer is not None:

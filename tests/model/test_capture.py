@@ -79,7 +79,7 @@ def test_layers_of_other_sizes_are_named(tmp_path):
     captured.save(tmp_path / "second.npz", [1])
     (read,) = open_source(tmp_path / "second.npz")
     assert (read.d_k, read.layers) == (8, (0,))
-    with pytest.raises(InputError, match="layers must be among 0 to 1, got 2"):
+    with pytest.raises(InputError, match=r"layers must be among 0, 1, .* got 2"):
         captured.save(tmp_path / "some.npz", [2])
     with pytest.raises(InputError, match=r"path must end in .npz, got .*some.txt"):
         captured.save(tmp_path / "some.txt", [1])

@@ -333,6 +333,12 @@ def test_other_sizes_are_refused():
             compare(smaller, reference)
     with pytest.raises(InputError, match=r"^reference must be what"):
         compare(reference, None)
+    percent = reference | {"weights": 100.0 * reference["weights"]}
+    with pytest.raises(InputError, match=r"^reference: weights must add up to 1 .*100"):
+        compare(percent, percent)
+    assert "multiplies weights by 100;" in str(compare(percent, reference))
+    with pytest.raises(InputError, match=r"^port: k must be an array, got None"):
+        compare({"q": reference["q"]}, reference)
 
 
 def test_a_key_of_the_future_is_seen_where_weights_are_small():

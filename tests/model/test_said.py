@@ -116,6 +116,20 @@ def test_passes_of_parts_are_layers_of_their_own():
     assert counts == {(0,): 1, (1, 2): 2}
 
 
+def test_a_layer_of_a_single_key_keeps_its_number():
+    """It is left out; a port that does not compute it has the same layers."""
+    captured, port = Captured(), Captured()
+    arrays = {name: one[:, 0] for name, one in arrays_of().items()}
+    for one in (arrays, {"k": arrays["k"][:, :, :1]}, arrays):
+        captured.add(one, PASSED)
+    for _ in range(2):
+        port.add(arrays, PASSED)
+    assert list(captured.applied_scale()["layer"].unique()) == [0, 2]
+    assert compare(port, captured).first is None
+    with pytest.raises(InputError, match=r"among 0, 2, which attend to several .* 1$"):
+        captured.models(1)
+
+
 GIVEN = arrays_of()
 HEADS = {"q": GIVEN["q"], "k": GIVEN["k"]}
 OUTPUTS = HEADS | {"v": GIVEN["k"], "outputs": GIVEN["weights"] @ GIVEN["k"]}

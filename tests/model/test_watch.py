@@ -270,6 +270,28 @@ def test_a_model_whose_attention_is_not_seen_goes_on(model):
     assert watch.summaries == []
 
 
+class SomeKeys(Attention):
+    """Attention to all keys, to one, and to all again; fused, and written out."""
+
+    def forward(self):
+        """Attend."""
+        q, k, v = self.qkv
+        for n in (TOKENS, 1, TOKENS):
+            scaled_dot_product_attention(q, k[:, :, :n], v[:, :, :n])
+            (q @ k[:, :, :n].mT).softmax(-1) @ v[:, :, :n]
+
+
+def test_layers_of_a_single_key_are_numbered():
+    """In a watch as in a capture; nothing is said of them."""
+    model = SomeKeys()
+    with ScoreWatch(model) as watch:
+        model()
+    with capture(model) as captured:
+        model()
+    for frame in (watch.frame, captured.summary(), captured.passed):
+        assert list(frame["layer"].unique()) == [0, 1, 4, 5]
+
+
 def is_free(model):
     """Whether nothing of a watch or a capture is left."""
     hooks = [hook for one in model.modules() for hook in one._forward_hooks.values()]
