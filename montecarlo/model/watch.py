@@ -164,6 +164,13 @@ class ScoreWatch:
     -----
     ScoreWarning
         Of heads; and once, if the first look finds no attention to several keys.
+
+    Notes
+    -----
+    It does not warn of saturation, rows with a weight near 1, which heads that copy
+    have in models that train well.  ``weight_max`` and ``saturated_rows`` of `frame`
+    tell it.  In `frame` a call of attention with a single key is no row, but counts as
+    a layer.
     """
 
     def __init__(  # noqa: PLR0913 - how often, a writer, and three thresholds
