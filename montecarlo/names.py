@@ -138,21 +138,6 @@ def parse_whole(
     return number
 
 
-def parse_indices(name: str, text: str) -> range:
-    """Return the range of replicate indices A to B - 1 from a text ``A:B``.
-
-    An `InputError` is raised unless A is at least 0 and below B.  ``name`` is that of
-    the option, for the message.
-    """
-    ends = [parse_whole(name, end) for end in text.split(":")]
-    if len(ends) != 2 or not 0 <= ends[0] < ends[1]:
-        raise InputError(
-            f"{name} must be A:B with A below B, got {text!r}; how many an estimate "
-            "takes is set by --most, at least 2: one alone has no standard error"
-        )
-    return range(*ends)
-
-
 def parse_decimal(name: str, text: str) -> float:
     """Return the finite number in a text such as 0.01 or 1e-2, as a float.
 

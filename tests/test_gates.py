@@ -147,7 +147,7 @@ REFUSED = rf"""
 --quantity score_variance --divisor d_k*ln(n) | divisor
 --d-k 8 | --quantity
 --row r1 --d-k 8 | --d-k
---replicates 5 | --most, at least 2
+--replicates 5 | --most sets how many
 --replicates 0:5 --number-format half | number-format
 --replicates 0:5 --quantity entropy | --quantity
 --replicates 0:2 --most 9 | --most

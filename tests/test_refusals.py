@@ -14,9 +14,9 @@ from numpy.random import Generator
 
 from montecarlo import distribution, expected_row, figure, grid, judge, measure
 from montecarlo.attention.divisors import name_divisor, parse_divisor
-from montecarlo.cli.options import TYPES, Seed
+from montecarlo.cli.options import TYPES, Seed, parse_indices
 from montecarlo.errors import InputError
-from montecarlo.names import parse_decimal, parse_indices, parse_whole
+from montecarlo.names import parse_decimal, parse_whole
 from montecarlo.sampling.design_points import (
     parse_dependence,
     parse_initialisation,

@@ -21,7 +21,6 @@ from montecarlo.names import (
     MOST_SEED,
     parse_decimal,
     parse_folder,
-    parse_indices,
     parse_whole,
     suggest,
 )
@@ -41,6 +40,20 @@ Folder = NewType("Folder", Path)
 Seed = NewType("Seed", int)
 Jobs = NewType("Jobs", int)
 Names = tuple[str, ...]
+
+
+def parse_indices(name: str, text: str) -> range:
+    """Return the range of replicate indices A to B - 1 from a text ``A:B``.
+
+    An `InputError` is raised unless A is at least 0 and below B.  ``name`` is that of
+    the option, for the message.
+    """
+    ends = [parse_whole(name, end) for end in text.split(":")]
+    if len(ends) != 2 or not 0 <= ends[0] < ends[1]:
+        raise InputError(
+            f"{name} must be A:B with A below B, got {text!r}; --most sets how many"
+        )
+    return range(*ends)
 
 
 #: Type -> placeholder of a value in the help, and parser: (option, text) -> value.
@@ -216,12 +229,9 @@ class Parser(argparse.ArgumentParser):
         arguments, unknown = self.parse_known_args(argv)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
-        return self.options(
-            **{
-                one.name: self._value(one, getattr(arguments, one.name))
-                for one in fields(self.options)
-            }
-        )
+        declared = fields(self.options)
+        values = {x.name: self._value(x, getattr(arguments, x.name)) for x in declared}
+        return self.options(**values)
 
     def _refuse(self, name: str) -> NoReturn:
         """Raise `InputError` for an unknown option, with a similar one as a hint.

@@ -74,11 +74,7 @@ def test_bug_is_a_traceback(command, here, monkeypatch, capsys):
         (OSError(errno.ENFILE, "Too many open files"), 3, "ulimit -n"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 3, "Broken pipe"),
         (KeyboardInterrupt(), 130, exits.NOTHING_WRITTEN),
-        (
-            KeyboardInterrupt("2 batches are kept"),
-            130,
-            "2 batches are kept: python -m montecarlo x",
-        ),
+        (KeyboardInterrupt("2 kept"), 130, "2 kept: python -m montecarlo x"),
         (ValueError("d_k must be"), 70, "please report"),
         (OSError(errno.ENOENT, "no template"), 70, "please report"),
         (RuntimeError("dictionary changed"), 70, "please report"),

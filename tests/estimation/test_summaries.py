@@ -64,10 +64,9 @@ def test_quantity_of_pairs_is_the_same_alone(quantity):
     """Asked for alone, it has the digits that it has among all, of fewer columns."""
     key = RowKey("none", quantity, "value")
     columns = columns_of(PAIRS, [key])
-    alone = Summaries(PAIRS, sample(PAIRS, 1, 0, N, columns), columns)
-    for name in ("value", "std_error"):
-        among = getattr(summaries_of(PAIRS).estimate(key), name)
-        assert getattr(alone.estimate(key), name) == among
+    alone = Summaries(PAIRS, sample(PAIRS, 1, 0, N, columns), columns).estimate(key)
+    among = summaries_of(PAIRS).estimate(key)
+    assert (alone.value, alone.std_error) == (among.value, among.std_error)
     assert len(columns.means) < 7
 
 

@@ -98,8 +98,7 @@ def test_a_block_that_fails_leaves_the_old(output, recipe, error):
     after = contents(output)
     assert {name: after[name] for name in after if JOURNAL not in name} == before
     if recipe and isinstance(error, KeyboardInterrupt):
-        kept = f"interrupted; 1 finished batches are kept in {str(output)!r}; to go on"
-        assert str(caught.value) == kept
+        assert f"1 finished batches are kept in {str(output)!r}; " in str(caught.value)
     publish(output, NEW, recipe)
     assert written(output) == NEW
 
