@@ -2,7 +2,8 @@
 
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.z_scores import judge_z_scores
-from montecarlo.estimation.summaries import Summaries, columns_of, every_key
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.summaries import RowKey, Summaries, columns_of, every_key
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import Columns, sample
@@ -33,3 +34,12 @@ def sample_all(
 def summarise(point: DesignPoint, batch: Batch, divisors: tuple[str, ...]) -> Summaries:
     """Return the estimates of replicates that `sample_all` drew."""
     return Summaries(point, batch, every_column(point, divisors))
+
+
+def estimate_alone(
+    point: DesignPoint, key: RowKey, seed: int, n_replicates: int
+) -> Estimate:
+    """Return an estimate of replicates that nothing else is asked of."""
+    columns = columns_of(point, [key])
+    batch = sample(point, seed, 0, n_replicates, columns)
+    return Summaries(point, batch, columns).estimate(key)

@@ -22,19 +22,12 @@ import scipy.special
 import scipy.stats
 
 from montecarlo.attention.quantities import ROW_QUANTITIES
-from montecarlo.estimation.summaries import (
-    RowKey,
-    Summaries,
-    columns_of,
-    every_key,
-    has_row,
-)
+from montecarlo.estimation.summaries import RowKey, every_key, has_row
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import reference
-from tests.samples import sample_all, summarise
+from tests.samples import estimate_alone, sample_all, summarise
 
 FAR, REPLICATES = 6.5, 100
 #: Relative precision of what is computed from float32 scores of size 20.
@@ -104,12 +97,6 @@ def estimates(point, n=N):
     divisors = ("none", "sqrt")
     batch = sample_all(point, SEED, 0, n, divisors)
     return summarise(point, batch, divisors)
-
-
-def estimate_alone(point, key):
-    """What it makes of one row, which nothing else is asked beside."""
-    columns = columns_of(point, [key])
-    return Summaries(point, sample(point, SEED, 0, N, columns), columns).estimate(key)
 
 
 def point_of(quantity):
@@ -313,7 +300,9 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
     width = 10.0 ** (1.0 / 512) - 1.0
 
     assert has_row(ROWS, key)
-    assert estimate_alone(ROWS, key).value == pytest.approx(expected, rel=width)
+    assert estimate_alone(ROWS, key, SEED, N).value == pytest.approx(
+        expected, rel=width
+    )
 
 
 @pytest.mark.parametrize("name", ["score_max", "log_partition", "gradient_query"])

@@ -19,6 +19,10 @@ print(json.dumps(sorted(sys.modules)))
 #: Tables and pages, of which one number has nothing.
 PAGES = {"matplotlib", "jinja2", "bs4", "markdownify", "rich"}
 SLOW_PARTS = {"scipy.optimize", "scipy.stats", "scipy.linalg", "scipy.sparse"}
+# what SciPy's special functions load themselves: linalg, from 1.18 on
+SLOW_PARTS -= {
+    *run_python("-c", "import scipy.special, sys; print(*sys.modules)").stdout.split()
+}
 #: What a variance at 128 replicates asks of neither theory nor intervals.
 OF_NO_POINT = PAGES | SLOW_PARTS | {"pandas", "babel", "distributed"}
 

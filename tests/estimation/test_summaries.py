@@ -11,16 +11,10 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     range_of,
 )
-from montecarlo.estimation.summaries import (
-    RowKey,
-    Summaries,
-    columns_of,
-    every_key,
-    has_interval,
-)
+from montecarlo.estimation.summaries import RowKey, columns_of, every_key, has_interval
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import part_column, sample
-from tests.samples import every_column, sample_all, summarise
+from montecarlo.sampling.replicates import part_column
+from tests.samples import estimate_alone, every_column, sample_all, summarise
 
 ALL = tuple(DIVISORS)
 N = 24
@@ -63,11 +57,9 @@ def test_every_row_has_an_estimate(point):
 def test_quantity_of_pairs_is_the_same_alone(quantity):
     """Asked for alone, it has the digits that it has among all, of fewer columns."""
     key = RowKey("none", quantity, "value")
-    columns = columns_of(PAIRS, [key])
-    alone = Summaries(PAIRS, sample(PAIRS, 1, 0, N, columns), columns).estimate(key)
-    among = summaries_of(PAIRS).estimate(key)
+    alone, among = estimate_alone(PAIRS, key, 1, N), summaries_of(PAIRS).estimate(key)
     assert (alone.value, alone.std_error) == (among.value, among.std_error)
-    assert len(columns.means) < 7
+    assert len(columns_of(PAIRS, [key]).means) < 7
 
 
 EXTREME = [
