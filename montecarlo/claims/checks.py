@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from montecarlo.attention.divisors import BASELINE
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES
 from montecarlo.study.presets import Dimension, Keys
 from montecarlo.theory.limits import Tendency
 
@@ -95,7 +95,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     quantity, summary, divisor, number_format, softmax : str
-        Name the estimate of each design point that is compared.
+        Name the estimate of each design point that is compared.  An empty summary
+        becomes ``value`` for a quantity of pairs, else ``mean``.
     relation : str
         ``equals`` (within a tolerance), ``at_least``, ``at_most`` and ``between`` are
         about the estimate of each design point, ``slope_between`` about the log-log
@@ -114,7 +115,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
     quantity: str
     relation: Relation
-    summary: str = "mean"
+    summary: str = ""
     divisor: str = BASELINE
     number_format: str = "float64"
     softmax: str = "shifted"
@@ -126,7 +127,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     domain: Domain = Domain()
 
     def __post_init__(self) -> None:
-        """Replace the divisor by ``none`` if the quantity does not depend on it."""
+        """Fill in the summary; the divisor is ``none`` if it changes nothing."""
+        if not self.summary:
+            of_pairs = self.quantity in PAIR_QUANTITIES
+            force_setattr(self, "summary", "value" if of_pairs else "mean")
         if self.quantity in QUANTITIES:
             divisor = QUANTITIES[self.quantity].divisor(self.divisor)
             force_setattr(self, "divisor", divisor)

@@ -324,6 +324,13 @@ def test_names_are_spelled_as_in_tables(field, written, spelled):
     assert getattr(check.domain, field) == (spelled,)
 
 
+def test_a_summary_that_is_left_out():
+    """It is that of pairs where the quantity is one of them, else the mean."""
+    for quantity in (*QUANTITIES, *RECORDED):
+        of_pairs = quantity in QUANTITIES and QUANTITIES[quantity].of == "pairs"
+        assert Check(quantity, "equals").summary == ("value" if of_pairs else "mean")
+
+
 def test_votes_of_a_text():
     """A text's verdict rests on what its sources admit, or on all that vote."""
     interpretations = [{"id": "x"}, {"id": "y", **CAN}, {"id": "z", **BEYOND}]
