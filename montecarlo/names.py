@@ -44,12 +44,14 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'NAME'?" with the most similar known name, or "".
 
-    Words of a name, which ``_`` joins, may be in another order, and in capitals.
+    Words of a name, which ``_`` joins, may be in another order, and in capitals.  Of
+    several names with commas between them, the hint is that one alone is taken.
     """
+    alone = " One name alone is taken here." * ("," in name)
     by_words = {" ".join(sorted(one.lower().split("_"))): one for one in known}
     asked = " ".join(sorted(name.lower().split("_")))
     near = difflib.get_close_matches(asked, by_words, n=1)
-    return f" Did you mean {by_words[near[0]]!r}?" if near else ""
+    return alone or (f" Did you mean {by_words[near[0]]!r}?" if near else "")
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
@@ -145,7 +147,7 @@ def parse_decimal(name: str, text: str) -> float:
     """
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
-        raise InputError(f"{name} must be a number, got {text!r}")
+        raise InputError(f"{name} must be a number such as 0.01, got {text!r}")
     return number
 
 
@@ -165,16 +167,13 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     Both ends are included.  Integers of Python and NumPy are accepted, and bools are
     not.  Otherwise an `InputError` is raised, which calls the value ``name``.
     """
-    number = None
-    if not isinstance(value, bool) and isinstance(value, Integral):
-        number = int(value)
-    if number is None or number < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InputError(
             f"{name} must be an integer of at least {least}, got {show(value)}"
         )
-    if most is not None and number > most:
+    if most is not None and int(value) > most:
         raise InputError(f"{name} must be at most {most}, got {show(value)}")
-    return number
+    return int(value)
 
 
 def require_flag(name: str, value: object) -> bool:

@@ -137,7 +137,7 @@ REFUSED = rf"""
 --quantity score_variance --keys 8 | keys
 --quantity score_variance --divisor 1/sqrt(d_k) | (sqrt, not 1/sqrt(d_k))
 --quantity planted_weight --keys 128 | planted
---quantity entropy --keys 8 --summary p99 | q99 (not 0.99)
+--quantity entropy --keys 8 --summary q0.99 | q99 (not 0.99)
 --quantity entropy --keys 8 --number-format f8 | number
 --quantity entropy --keys 8 --most 0 | most
 --quantity entropy --keys 8 --absolute-error=nan | absolute

@@ -41,7 +41,8 @@ SHARE: Range = (0.0, 1.0)
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 #: Other spellings of summaries, which users may type -> name.
 SPELLINGS = {"q50": "median"}
-#: Names of other quantiles, by their percentage: q99, q0.5.
+#: Names of other quantiles, by their percentage: q99, q2.5.  Below 1 there are none,
+#: since q0.99 would be typed for q99.
 _PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)")
 #: The summary q90/q10.
 QUANTILE_RATIO = "spread"
@@ -704,7 +705,7 @@ def quantile_level(summary: str) -> float | None:
     """Return the level in (0, 1) of a named quantile; None for other summaries.
 
     Each quantile has a single name.  Other spellings give None, too: ``q50`` for
-    ``median``, ``q05`` or ``q5.0`` for ``q5``.
+    ``median``, ``q05`` or ``q5.0`` for ``q5``; and so do percentages below 1.
 
     Examples
     --------
@@ -715,7 +716,7 @@ def quantile_level(summary: str) -> float | None:
         return QUANTILES[summary]
     match = _PERCENTILE.fullmatch(summary)
     percent = float(match[1]) if match else 0.0
-    has_one_name = summary == f"q{percent:g}" and percent not in (0.0, 50.0)
+    has_one_name = summary == f"q{percent:g}" and percent >= 1.0 and percent != 50.0
     return percent / 100.0 if has_one_name else None
 
 

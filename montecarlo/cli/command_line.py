@@ -122,7 +122,7 @@ class MeasureOptions:
     normalisation: str = of_row("of each query and key: none, l2(gain=10), rms", "none")
     mask: str = of_row("on the keys: none, causal, window(128), full", "none")
     summary: str | None = of_row(
-        "mean (default), median, q99, q0.1, ..., spread; first or last under a mask; "
+        "mean (default), median, q99, q2.5, ..., spread; first or last under a mask; "
         "share_above of a ratio"
     )
     number_format: str = of_row("of the weights, such as float16 or e4m3", "float64")

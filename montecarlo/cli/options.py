@@ -31,8 +31,8 @@ from montecarlo.study.executors import EXECUTORS
 FIRST = "common options"
 SAMPLING = "sampling"
 OTHER = "other options"
-#: Options whose value may be empty.
-_MAY_BE_EMPTY = {"initialisation"}
+#: Names of options in other words -> option that is meant.
+SAID = {"--n": "--keys"}
 
 # --- Types ----------------------------------------------------------------------------
 
@@ -128,8 +128,7 @@ def option_field(
 
 def _flag(option: Field[Any]) -> str:
     """Return the name of an option on the command line, such as ``--fail-on``."""
-    _, flag, _ = option.metadata[""]
-    return flag or f"--{option.name.replace('_', '-')}"
+    return option.metadata[""][1] or f"--{option.name.replace('_', '-')}"
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
@@ -168,8 +167,8 @@ class Parser(argparse.ArgumentParser):
             prog=f"python -m montecarlo {command}".rstrip(),
             usage=f"%(prog)s {files}[options]",
             description=options.__doc__,
-            epilog="NAMES are separated by commas; an option that is given again "
-            "extends its list of them.",
+            epilog="NAMES are separated by commas; an option of NAMES that is given "
+            "again extends its list.  Others are given once.",
             add_help=False,
             allow_abbrev=False,  # --n would stand for --number-format
         )
@@ -214,22 +213,24 @@ class Parser(argparse.ArgumentParser):
         ------
         InputError
             If an option is unknown (the message suggests the most similar one), lacks
-            its value, or has an invalid value.  Also if no file is named for a command
-            that needs some, or if ``--list`` stands with a command.
+            its value, has an invalid value, or is given twice but takes one value.
+            Also if no file is named for a command that needs some, or if ``--list``
+            stands with a command.
         """
         for word in argv:  # results contain the command line, in UTF-8
-            try:
-                word.encode()
-            except UnicodeEncodeError:
+            if word.encode(errors="ignore").decode() != word:
                 raise InputError(
                     f"arguments must be in the encoding of this system, got {word!r}"
-                ) from None
+                )
         if "--list" in argv and self.command:
             raise InputError("--list must stand alone: python -m montecarlo --list")
         arguments, unknown = self.parse_known_args(argv)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
-        declared = fields(self.options)
+        declared, typed = fields(self.options), [x.partition("=")[0] for x in argv]
+        for one in declared:
+            if typed.count(_flag(one)) > 1 and not self.types[one.name][0]:
+                raise InputError(f"{_flag(one)} must be given once, got it again")
         values = {x.name: self._value(x, getattr(arguments, x.name)) for x in declared}
         return self.options(**values)
 
@@ -240,10 +241,11 @@ class Parser(argparse.ArgumentParser):
         option, the hint names them.
         """
         if not name.startswith("-"):
-            raise InputError(f"an argument must follow its option, got {show(name)}")
+            told = f"an argument must follow its option, got {show(name)}"
+            raise InputError(f"{told}: is it {_flag(fields(self.options)[0])} {name}?")
         others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
         hint = f" It is one of {' and '.join(others)}." * bool(others)
-        hint = hint or suggest(name, self._option_string_actions)
+        hint = hint or suggest(SAID.get(name, name), self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
@@ -258,7 +260,7 @@ class Parser(argparse.ArgumentParser):
         several, kind = self.types[option.name]
         name, values = _flag(option).removeprefix("--"), []
         for text in [given] if isinstance(given, str) else given or ["--"]:
-            if text == "--" or not (text or name in _MAY_BE_EMPTY):
+            if text == "--" or not (text or name == "initialisation"):
                 raise InputError(f"{name} must have a value, got {text!r}")
             values.append(TYPES[kind][1](name, text))
         return tuple(values) if several else values[0]

@@ -98,7 +98,7 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
     for part, known in _KNOWN.items():
         possible = [one for one in known if has_row(point, key._replace(**{part: one}))]
         if possible and part == "summary":
-            possible += [f"{ANY_QUANTILE} between 0 and 100"] * bool(quantity.grid)
+            possible += [f"{ANY_QUANTILE} from 1 on"] * bool(quantity.grid)
             by_mask = point.has_rows and not (point.is_masked or quantity.given)
             possible += ["first or last under a mask"] * by_mask
         if possible:

@@ -51,8 +51,8 @@ def means_of(queries, keys):
         *QUANTILES.items(),
         ("q99", 0.99),
         ("q99.9", 0.999),
-        ("q0.5", 0.005),
-        *dict.fromkeys(("q50", "q010", "q9.90", "q0", "q100", "q", "mean")).items(),
+        ("q2.5", 0.025),
+        *dict.fromkeys(("q50", "q010", "q9.90", "q0.99", "q100", "q", "mean")).items(),
     ],
 )
 def test_names_of_quantiles(summary, level):
