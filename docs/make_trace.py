@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, points_of_study
 from montecarlo.claims.simulation import check_rows, row_key
@@ -86,7 +85,7 @@ def follow(folder: Path) -> list[Stop]:
     cell = re.search(rf'data-claim="{CLAIM}">(?:(?!</span>).)*{shown}([^<]+)<', page)
     if cell is None:
         raise ValueError(f"en.html must show row {case.row}, got none")
-    squares = batch.means[0][PAIR_MEANS.index("s2")]
+    squares = batch.means[0][columns.means.index(("none", "s2"))]
     ends = f"{case.simultaneous_low:.4f} to {case.simultaneous_high:.4f}"
     region = f"{case.region_low:g} to {case.region_high:g}"
     made = f"{estimate.value:.4f} ± {estimate.std_error:.4f}"
