@@ -168,7 +168,7 @@ class Parser(argparse.ArgumentParser):
             usage=f"%(prog)s {files}[options]",
             description=options.__doc__,
             epilog="NAMES are separated by commas; an option of NAMES that is given "
-            "again extends its list.  Others are given once.",
+            "again extends its list.",
             add_help=False,
             allow_abbrev=False,  # --n would stand for --number-format
         )
@@ -213,7 +213,7 @@ class Parser(argparse.ArgumentParser):
         ------
         InputError
             If an option is unknown (the message suggests the most similar one), lacks
-            its value, has an invalid value, or is given twice but takes one value.
+            its value, has an invalid value, or is given twice but takes one name.
             Also if no file is named for a command that needs some, or if ``--list``
             stands with a command.
         """
@@ -229,7 +229,7 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown[0].partition("=")[0])
         declared, typed = fields(self.options), [x.partition("=")[0] for x in argv]
         for one in declared:
-            if typed.count(_flag(one)) > 1 and not self.types[one.name][0]:
+            if typed.count(_flag(one)) > 1 and self.types[one.name] == (False, str):
                 raise InputError(f"{_flag(one)} must be given once, got it again")
         values = {x.name: self._value(x, getattr(arguments, x.name)) for x in declared}
         return self.options(**values)
