@@ -241,7 +241,7 @@ def data_uri(svg: str) -> Markup:
 
 
 #: Date of release of this version, as in CITATION.cff.
-RELEASED = "2026-11-25"
+RELEASED = "2026-11-30"
 #: Name of the configuration file in a command for a run that needs one.
 FILE_NAME = "report.toml"
 
