@@ -135,7 +135,7 @@ REFUSED = rf"""
 --quantity planted_weight --keys 8 --dependence planed(0.5) | mean 'planted(0.5)'?
 --quantity format_error --keys 8 --number-format float61 | Did you mean 'float64'?
 --quantity score_variance --keys 8 | keys
---quantity score_variance --divisor 1/sqrt(d_k) | (sqrt, not 1/sqrt(d_k))
+--quantity score_variance --divisor 1/sqrt(d_k) | (d_k, not 1/d_k)
 --quantity planted_weight --keys 128 | planted
 --quantity entropy --keys 8 --summary q0.99 | q99 (not 0.99)
 --quantity entropy --keys 8 --number-format f8 | number

@@ -238,9 +238,9 @@ def name_divisor(text: str) -> str:
         if over.name in DIVISORS and not any(under.formula[1:]):
             return parse_divisor(text).name  # not a pair: linear/8 would be one
         raise InputError(
-            "divisor, by which scores are divided (sqrt, not 1/sqrt(d_k)), must have "
-            "brackets around all of a fraction, (n/8), or around a part of a ratio of "
-            f"two divisors, d_k^0.6/(8), got {show(text)}"
+            "divisor, by which scores are divided (d_k, not 1/d_k), must have brackets "
+            "around all of a fraction, (n/8), or around a part of a ratio of two "
+            f"divisors, d_k^0.6/(8), got {show(text)}"
         )
     names = [parse_divisor(part).name for part in parts]
     if len(names) > 2 or len(set(names)) < len(names):

@@ -241,8 +241,8 @@ class Parser(argparse.ArgumentParser):
         option, the hint names them.
         """
         if not name.startswith("-"):
-            told = f"an argument must follow its option, got {show(name)}"
-            raise InputError(f"{told}: is it {_flag(fields(self.options)[0])} {name}?")
+            kind = "--quantity" if self.command == "measure" else "(--help lists them)"
+            raise InputError(f"{show(name)} must follow its option {kind}")
         others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
         hint = f" It is one of {' and '.join(others)}." * bool(others)
         hint = hint or suggest(SAID.get(name, name), self._option_string_actions)

@@ -36,7 +36,7 @@ FEW = 6
 #: Most series of a panel: each has a mark of its own.
 MOST_SERIES = len(MARKERS)
 #: Characters of a title that fit the width of a figure.
-TITLE_WIDTH = 80
+TITLE_WIDTH = 72
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: Prefixes of values in a legend, by column.
 _PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}

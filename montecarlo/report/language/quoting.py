@@ -86,7 +86,8 @@ def _translate(language: Language, message: str, **values: str) -> str:
 def _estimate_sentence(result: Measurement, language: Language) -> str:
     """Return the sentence about the estimate and its interval.
 
-    Such as ``Entropy (mean over rows): the Monte Carlo estimate is 4.36 ± 0.01, ...``.
+    Such as ``Entropy (mean over rows): the Monte Carlo estimate is 4.36 ± 0.01
+    (standard error), ...``.
     The label stands before a colon, so that no grammar depends on it.
     """
 
@@ -113,6 +114,7 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
         layout = lay_out(result.estimate, result.digits)
         if result.std_error > 0.0 and not (result.factor or layout.exponent):
             value += f" ± {language.numbers.text(result.std_error, layout.decimals)}"
+            value += say(" (%(what)s)", what=say("standard error"))
         return say(
             "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s "
             "confidence interval from %(low)s to %(high)s.",
