@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, ScalarFormatter
 from pandas import DataFrame, Series, isna
 
 from montecarlo.attention.divisors import DIVISORS
@@ -194,6 +194,9 @@ def _plot_panel(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> 
     values = rows["estimate"].astype(float)
     if values.min() > 0.0 and values.max() >= TALL * values.min():
         draw.logarithmic(axes)
+        if values.max() < 100.0 * values.min():  # powers of ten alone would be too few
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
     else:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
