@@ -47,9 +47,10 @@ AGREE = (
 SWAPPED = {"head": "token", "token": "head", KEY: "head"}
 #: What ``added`` has in place of minus infinity; numbers up to `UNSEEN` hide a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Largest sum of a typical row of weights: dropout of 9 in 10 makes no larger one.
-MOST_SUM = 10.0
-FALSE_HIDES = "booleans; of a mask, np.where(seen, 0.0, -1e9) is added to scores"
+#: Largest sum of weights of a typical query: dropout of 9 in 10 makes at most 10.
+MOST_SUM = 20.0
+#: What booleans are told in place of an array, which are mostly a mask.
+MASK_HINT = "booleans; of a mask, np.where(seen, 0.0, -1e9) is added to scores"
 #: Entries must be smaller: float64 must hold sums of their squares.
 LARGEST = 1e100
 #: Arrays of one sequence, one of each layer, with the axes (head, token, d or key).
@@ -109,7 +110,7 @@ def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
         values = (upper << np.uint32(16)).view(np.float32)
     kind = values.dtype
     if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
-        known = {"U": "a text; np.load reads a file", "b": FALSE_HIDES}
+        known = {"U": "a text; np.load reads a file", "b": MASK_HINT}
         got = known.get(kind.kind, f"entries of type {kind.name}")
         raise InputError(f"{name} must hold floating-point numbers, got {got}")
     return values

@@ -47,6 +47,7 @@ ROWS, MOST_BYTES = 64, 2**28
 #: Sequences that are kept by default.
 SEQUENCES = 16
 ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
+#: What is told where nothing was recorded, and nothing seen that was missed.
 NONE_RAN = "none that ran in the block, uncompiled (call the model in the block)"
 #: Reasons why attention was missed that are kept.
 MOST_MISSED = 16

@@ -641,7 +641,8 @@ def find_expected(
         If an argument is not usable; if ``config`` is given and ``expect`` is neither
         None nor `CONFIG`; or if `CONFIG` is wanted and there is no configuration.
     """
-    is_known = config is not None or any(one.config for one in callers.values())
+    configs = [config, *(one.config for one in callers.values())]
+    is_known = any(one is not None for one in configs)
     if expect is None:
         expect = CONFIG if is_known else EXPECTED
     if expect != CONFIG:

@@ -56,7 +56,7 @@ BAD_EVIDENCE = [
     ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
     ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
     ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as k"),
-    ({"weights": 10.0 * WEIGHTS}, "must add up to 1 for each query, .*, got 2.* perc"),
+    ({"weights": 100.0 * WEIGHTS}, "must add up to 1 for each .*, got 2.* percent"),
     ({"weights": WEIGHTS[:, :, :1]}, "got 1: are they means over heads"),
     ({"weights": WEIGHTS.swapaxes(2, 3)}, "got 6: are heads and tokens swapped in w"),
     ({"v": K, "outputs": Q.swapaxes(2, 3)}, "heads and tokens swapped in outputs or q"),
