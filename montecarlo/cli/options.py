@@ -31,8 +31,8 @@ from montecarlo.study.executors import EXECUTORS
 FIRST = "common options"
 SAMPLING = "sampling"
 OTHER = "other options"
-#: Names of options in other words -> option that is meant.
-SAID = {"--n": "--keys"}
+#: What is typed for an option that is named otherwise -> that option.
+MEANT = {"--n": "--keys"}
 
 # --- Types ----------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Parser(argparse.ArgumentParser):
             raise InputError(f"{show(name)} must follow its option {kind}")
         others = [n for n, x in self.commands.items() if name in map(_flag, fields(x))]
         hint = f" It is one of {' and '.join(others)}." * bool(others)
-        hint = hint or suggest(SAID.get(name, name), self._option_string_actions)
+        hint = hint or suggest(MEANT.get(name, name), self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401

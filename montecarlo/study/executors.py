@@ -183,6 +183,7 @@ def make_executor(
         return Workers(kind, n, pool.submit, pool.shutdown)
     try:
         return _start_processes(n)
+    # NotImplementedError: a platform without semaphores
     except (OSError, NotImplementedError) as error:
         raise _start_error(kind, error) from error
 

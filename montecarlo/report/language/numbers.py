@@ -67,7 +67,7 @@ def as_decimal(value: float | Decimal) -> Decimal:
 
 
 def round_decimal(value: Decimal, decimals: int, rounding: str) -> Decimal:
-    """Return a number rounded to ``decimals`` decimals, by default half to even."""
+    """Return a number rounded to ``decimals`` decimals; ``rounding`` is decimal's."""
     return value.quantize(Decimal(1).scaleb(-decimals), rounding)
 
 

@@ -87,8 +87,8 @@ def _estimate_sentence(result: Measurement, language: Language) -> str:
     """Return the sentence about the estimate and its interval.
 
     Such as ``Entropy (mean over rows): the Monte Carlo estimate is 4.36 ± 0.01
-    (standard error), ...``.
-    The label stands before a colon, so that no grammar depends on it.
+    (standard error), ...``.  The label stands before a colon, so that no grammar
+    depends on it.
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
